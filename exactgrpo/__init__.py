@@ -1,0 +1,1 @@
+"""exactgrpo: the group-relative policy update, checked exactly."""

@@ -1,0 +1,1 @@
+"""Exact real numbers: rationals, roots, logarithms and exponentials with proved comparisons."""

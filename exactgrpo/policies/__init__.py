@@ -1,0 +1,1 @@
+"""Finite supports, differentiable policy families and their open parameter domains."""

@@ -1,0 +1,1 @@
+"""The finite-budget group-relative policy update."""
