@@ -1,0 +1,110 @@
+"""Exponentials of elements of a tower: exp(a + b) = exp a exp b over a basis of exponents, exp(r log y) = y^r."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import fmpq, fmpq_mat
+
+from exactgrpo.numbers.logarithms import power_of_argument
+from exactgrpo.numbers.relations import relation_candidate
+from exactgrpo.numbers.tower import Element, Polynomial, Tower
+
+
+def exp_of(tower: Tower, x: Element) -> Element:
+    """exp x. The polynomial part of x is split into its monomials, the rest over earlier fractional exponents."""
+    numerator, denominator = x
+    if denominator.is_one():
+        return _exp_of_polynomial(tower, numerator)
+    quotient, rest = divmod(numerator, denominator)
+    return tower.mul(_exp_of_polynomial(tower, quotient), _exp_of_fraction(tower, rest, denominator))
+
+
+def _exp_of_polynomial(tower: Tower, p: Polynomial) -> Element:
+    result: Element = tower.one, tower.one
+    for monomial, c in p.terms():
+        result = tower.mul(result, _exp_of_term(tower, tuple(monomial), Fraction(int(c.p), int(c.q))))
+    return result
+
+
+def _exp_of_term(tower: Tower, monomial: tuple[int, ...], c: Fraction) -> Element:
+    used = [(tower.generators[i], e) for i, e in enumerate(monomial) if e]
+    if len(used) == 1 and used[0][1] == 1 and used[0][0].kind == "log":
+        return power_of_argument(tower, used[0][0].meaning, c)
+    exponent = tower.ring.from_dict({monomial: 1})
+    identifier = tower.plan.identify(("exponent", tower.monomial_key(monomial)))
+    if all(g.algebraic for g, _ in used):
+        related = _related(tower, exponent, identifier, c)
+        if related is not None:
+            return related
+    return tower.exponential(identifier, (exponent, tower.one), c)
+
+
+def _related(tower: Tower, exponent: Polynomial, identifier: int, c: Fraction) -> Element | None:
+    """exp(c m) for an algebraic monomial m that is a proved rational combination of earlier algebraic exponents.
+
+    Monomials in roots over a coprime base are independent; only nested roots may hide such a relation.
+    """
+    earlier = [
+        g
+        for g in tower.generators.values()
+        if g.kind == "exp" and g.meaning[2] != identifier and g.meaning[0][1].is_one() and tower.is_algebraic(g.meaning[0][0])
+    ]
+    known = any(g.kind == "exp" and g.meaning[2] == identifier for g in tower.generators.values())
+    nested = any(g.kind == "radical" for m in (exponent, *(h.meaning[0][0] for h in earlier)) for g in tower.used(m))
+    if known or not earlier or not nested:
+        return None
+    numbers = [tower.express(exponent), *(tower.express(g.meaning[0][0]) for g in earlier)]
+    vector = relation_candidate(numbers, tower.plan.relation_bits)
+    if vector is None:
+        return None
+    total = sum((v * g.meaning[0][0] for g, v in zip(earlier, vector[1:], strict=True)), vector[0] * exponent)
+    if not tower.is_zero(tower.reduce(total)):
+        return None
+    result: Element = tower.one, tower.one
+    for g, v in zip(earlier, vector[1:], strict=True):
+        if v:
+            result = tower.mul(result, tower.exponential(g.meaning[2], g.meaning[0], -c * Fraction(v, vector[0])))
+    return result
+
+
+def _exp_of_fraction(tower: Tower, rest: Polynomial, denominator: Polynomial) -> Element:
+    """exp(rest/denominator), with the exponent written over earlier fractional exponents where that is possible."""
+    if rest.is_zero():
+        return tower.one, tower.one
+    solution = _combination(tower, rest, denominator)
+    if solution is None:
+        key = ("exponent", tower.key(rest), tower.key(denominator))
+        tower.fraction_exponents.append(((rest, denominator), tower.plan.identify(key)))
+        solution = [*(Fraction(0) for _ in tower.fraction_exponents[1:]), Fraction(1)]
+    result: Element = tower.one, tower.one
+    for (exponent, identifier), c in zip(tower.fraction_exponents, solution, strict=True):
+        if c:
+            result = tower.mul(result, tower.exponential(identifier, exponent, c))
+    return result
+
+
+def _combination(tower: Tower, rest: Polynomial, denominator: Polynomial) -> list[Fraction] | None:
+    """Rationals c with rest/denominator = sum c_j exponent_j, by linear algebra over a common denominator; None if none exist."""
+    earlier = [exponent for exponent, _ in tower.fraction_exponents]
+    if not earlier:
+        return None
+    common = denominator
+    for _, q in earlier:
+        common = tower.times(common, divmod(q, common.gcd(q))[0])
+    columns = [tower.reduce(tower.times(p, divmod(common, q)[0])).to_dict() for p, q in (*earlier, (rest, denominator))]
+    monomials = sorted(set().union(*columns))
+    matrix = fmpq_mat([[fmpq(column.get(m, 0)) for column in columns] for m in monomials])
+    reduced, rank = matrix.rref()
+    solution = [Fraction(0)] * len(earlier)
+    for i in range(rank):
+        pivot = next(j for j in range(len(columns)) if reduced[i, j] != 0)
+        if pivot == len(earlier):
+            return None
+        solution[pivot] = _fraction(reduced[i, len(earlier)])
+    return solution
+
+
+def _fraction(q: Any) -> Fraction:
+    return Fraction(int(q.p), int(q.q))
