@@ -1,0 +1,121 @@
+"""Response draws: a supplied tape, or a seeded exact sampler."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from exactgrpo.errors import DrawError
+from exactgrpo.numbers.arithmetic import Arithmetic, Column, Rows, index
+
+FIRST_BITS = 64
+
+
+class Support(Protocol):
+    """What a tape is checked against: a prompt with its responses."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def responses(self) -> tuple[str, ...]: ...
+
+
+class Draws(Protocol):
+    """Where the G responses of each prompt and outer iteration come from."""
+
+    def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None: ...
+
+    def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
+        """Positions in each prompt's support, drawn at outer iteration t (from 1) from the masses of theta_{t-1}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """Supplied draws: draws[outer][prompt][sample] is a response, by name."""
+
+    draws: tuple[tuple[tuple[str, ...], ...], ...]
+    positions: tuple[tuple[tuple[int, ...], ...], ...]
+
+    @classmethod
+    def of(cls, draws: Sequence[Sequence[Sequence[str]]], prompts: Sequence[Support]) -> Tape:
+        """Names looked up in the supports of the prompts."""
+        place_of = [{y: j for j, y in enumerate(p.responses)} for p in prompts]
+        positions = []
+        for t, outer in enumerate(draws):
+            if len(outer) != len(prompts):
+                raise DrawError(f"update.draws[{t}]", f"{len(outer)} groups", f"one group for each of the {len(prompts)} prompts")
+            groups = []
+            for q, (group, known) in enumerate(zip(outer, place_of, strict=True)):
+                for i, response in enumerate(group):
+                    if response not in known:
+                        raise DrawError(f"update.draws[{t}][{q}][{i}]", response, f"a draw lies in the support of prompt {prompts[q].name!r}")
+                groups.append(tuple(known[y] for y in group))
+            positions.append(tuple(groups))
+        return cls(tuple(tuple(tuple(g) for g in outer) for outer in draws), tuple(positions))
+
+    def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
+        if len(self.positions) != outer_iterations:
+            raise DrawError("update.draws", f"{len(self.positions)} outer iterations", f"draws for each of the {outer_iterations} outer iterations")
+        for t, outer in enumerate(self.positions):
+            if len(outer) != len(prompts):
+                raise DrawError(f"update.draws[{t}]", f"{len(outer)} groups", f"one group for each of the {len(prompts)} prompts")
+            for q, (group, prompt) in enumerate(zip(outer, prompts, strict=True)):
+                if len(group) != group_size:
+                    raise DrawError(f"update.draws[{t}][{q}]", f"{len(group)} draws", f"a group has group_size = {group_size} draws")
+                if any(not 0 <= y < len(prompt.responses) for y in group):
+                    raise DrawError(f"update.draws[{t}][{q}]", str(group), f"draws lie in the support of prompt {prompt.name!r}")
+
+    def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
+        return self.positions[t - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """The exact sampler: sample i of prompt q at outer iteration t is the cell of a uniform number u in [0, 1).
+
+    The bits of u are those of SHA-256 of the ASCII text ``"n,t,prompt,sample,block"``, most significant bit first, for
+    block = 0, 1, ...; all four positions count from zero. Bits are revealed until the dyadic interval that they leave lies
+    inside one cell of the exact cumulative masses. It needs no zero test, ends almost surely, and the draw has exactly the
+    policy's law given ideal bits.
+    """
+
+    seed: int
+
+    def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise DrawError("update.draws.seed", self.seed, "a seed is an integer")
+
+    def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
+        inner = [range(r.start, r.stop - 1) for r in rows]  # the last cumulative mass is one: no boundary
+        owner, boundary = [], []
+        for q, cells in enumerate(inner):
+            for i in range(group_size):
+                owner += [q * group_size + i] * len(cells)
+                boundary += cells
+        owners = index(owner)
+        cumulative = arithmetic.cumulate(mass, rows)[index(boundary)]
+        bits = FIRST_BITS
+        while True:
+            low = [_uniform_bits(self.seed, t - 1, q, i, bits) for q in range(rows.count) for i in range(group_size)]
+            unit = 1 << bits
+            lower = Column(Fraction(a, unit) for a in low)
+            upper = Column(Fraction(a + 1, unit) for a in low)
+            at_most = arithmetic.signs((t, "draw", bits, "low"), cumulative, arithmetic.exact(lower)[owners]) <= 0
+            at_least = arithmetic.signs((t, "draw", bits, "high"), cumulative, arithmetic.exact(upper)[owners]) >= 0
+            if bool((at_most | at_least).all()):
+                cells_passed = np.bincount(owners, weights=at_most, minlength=rows.count * group_size).astype(int)
+                return tuple(tuple(map(int, row)) for row in cells_passed.reshape(rows.count, group_size))
+            bits *= 2
+
+
+def _uniform_bits(seed: int, t: int, prompt: int, sample: int, bits: int) -> int:
+    """The first `bits` bits of one uniform number, as an integer."""
+    blocks = -(-bits // 256)
+    data = b"".join(hashlib.sha256(f"{seed},{t},{prompt},{sample},{b}".encode("ascii")).digest() for b in range(blocks))
+    return int.from_bytes(data, "big") >> (256 * blocks - bits)
