@@ -189,6 +189,19 @@ def _cuts(x: Expression) -> Iterator[Expression]:
         x = _substitute(nodes, {node: node.payload[0].expand(node.payload[1]) for node in leaves if levels[node] == top})
 
 
+def full_expansion(x: Expression, max_nodes: int) -> Expression | None:
+    """x with all leaves replaced by their definitions; None if that takes more than `max_nodes` nodes."""
+    for _ in range(_CUTS):
+        nodes = cone(x)
+        if len(nodes) > max_nodes:
+            return None
+        leaves = [node for node in nodes if node.kind == ex.LEAF]
+        if not leaves:
+            return x
+        x = _substitute(nodes, {node: node.payload[0].expand(node.payload[1]) for node in leaves})
+    return None
+
+
 def _substitute(nodes: list[Expression], definitions: dict[Expression, Expression]) -> Expression:
     new: dict[Expression, Expression] = {}
     for node in nodes:

@@ -314,10 +314,12 @@ def rebuild(node: Expression, args: Sequence[Expression]) -> Expression:
     """The operation of `node` on other operands."""
     if not args:
         return node
-    if node.kind in (POWER, ROOT):
-        return (power if node.kind == POWER else root)(args[0], node.payload)
-    operation: Callable[..., Expression] = {SUM: add, PRODUCT: mul, QUOTIENT: div, LOG: log, EXP: exp}[node.kind]
-    return operation(*args)
+    if node.kind == POWER:
+        return power(args[0], node.payload)
+    if node.kind == ROOT:
+        return root(args[0], node.payload)
+    operations: dict[int, Callable[..., Expression]] = {SUM: add, PRODUCT: mul, QUOTIENT: div, LOG: log, EXP: exp}
+    return operations[node.kind](*args)
 
 
 def cone(x: Expression, *, keep: Callable[[Expression], bool] | None = None) -> list[Expression]:

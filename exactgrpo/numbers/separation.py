@@ -66,7 +66,8 @@ def _log2(n: int) -> int:
     if n <= 1:
         return 0
     shift = max(n.bit_length() - 64, 0)
-    return (((n >> shift) + (shift > 0)) ** _UNIT).bit_length() + shift * _UNIT
+    head = (n >> shift) + (shift > 0)
+    return int(pow(head, _UNIT).bit_length()) + shift * _UNIT
 
 
 def sign_by_separation(x: Expression, budget: int = BUDGET_BITS) -> tuple[int, int] | None:
