@@ -7,14 +7,13 @@ builders therefore extend their left operand in place. Errors carry the rule onl
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from flint import fmpq, fmpz
 
 from exactgrpo.errors import DomainError, LimitError, ParseError
-from exactgrpo.numbers.expression import POWER, RATIONAL, ROOT, Expression, rational
+from exactgrpo.numbers.expression import POWER, RATIONAL, ROOT, Expression, enclose, rational
 from exactgrpo.numbers.formula import Formula, formula
 from exactgrpo.numbers.rational import MAX_BITS, Exact
 
@@ -26,6 +25,8 @@ MAX_POLYNOMIAL_TABLE = 2_000_000
 """Terms times parameters of one polynomial."""
 MAX_IRRATIONAL_NODES = 10_000
 """Operations on irrational numbers in one text."""
+MAX_EXP = 10**9
+"""Arguments of exp are at most this large, in absolute value: beyond, no enclosure of the result is of use."""
 
 V = TypeVar("V")
 
@@ -67,13 +68,15 @@ class Budget:
             raise LimitError("", "", "the arithmetic written here needs too much work")
 
 
-def _check_name(name: str, known: Sequence[str] | dict[str, int]) -> None:
-    if name in known:
-        return
-    near = difflib.get_close_matches(name[:100], list(known)[:1000], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "" if known else "; only numbers are allowed here"
-    shown = name if len(name) <= 40 else name[:40] + "..."
-    raise ParseError("", "", f"unknown name {shown!r}{hint}")
+def _check_name(name: str, known: dict[str, int]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name[:100], list(known)[:1000], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; the parameters are " + _short(", ".join(list(known)[:10]))
+        raise ParseError("", "", f"unknown name {_short(name)!r}{hint}")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else name[:40] + "..."
 
 
 # ---- exact numbers -----------------------------------------------------------------------------------------------------
@@ -93,8 +96,7 @@ class ExactBuilder:
         return self._checked(fmpq(value.numerator, value.denominator))
 
     def name(self, name: str) -> Number:
-        _check_name(name, ())
-        raise ParseError("", "", "only numbers are allowed here")
+        raise ParseError("", "", f"only numbers are allowed here, not the name {_short(name)!r}")
 
     def add(self, x: Number, y: Number) -> Number:
         return self._checked(x + y) if isinstance(x, fmpq) and isinstance(y, fmpq) else self._settled(_operand(x) + _operand(y))
@@ -108,7 +110,10 @@ class ExactBuilder:
     def div(self, x: Number, y: Number) -> Number:
         if isinstance(y, fmpq) and not y:
             raise DomainError("", "", "division by zero")
-        return self._checked(x / y) if isinstance(x, fmpq) and isinstance(y, fmpq) else self._settled(_operand(x) / _operand(y))
+        if isinstance(x, fmpq) and isinstance(y, fmpq):
+            return self._checked(x / y)
+        self._before_decision(y)
+        return self._settled(_operand(x) / _operand(y))
 
     def neg(self, x: Number) -> Number:
         return -x if isinstance(x, fmpq) else self._settled(-x)
@@ -118,6 +123,8 @@ class ExactBuilder:
         if isinstance(x, Expression):
             _check_power(exponent)
             _check_irrational_power(x, p if q == 1 else 1)
+            if q > 1 or p < 0:
+                self._before_decision(x)
             return self._settled((x if q == 1 else x.root(q)) ** p)
         if q == 1:
             return self._rational_power(x, p)
@@ -140,7 +147,12 @@ class ExactBuilder:
             if x == (1 if function == "log" else 0):
                 return fmpq(0 if function == "log" else 1)
             x = rational(x)
-        return self._settled(x.log() if function == "log" else x.exp())
+        if function == "log":
+            self._before_decision(x)
+            return self._settled(x.log())
+        if not bool(abs(enclose(x, 128)) < MAX_EXP):
+            raise LimitError("", "", f"arguments of exp are at most {MAX_EXP} in absolute value")
+        return self._settled(x.exp())
 
     def finish(self, x: Number) -> Exact:
         """Return the value as a Fraction or an Expression."""
@@ -162,6 +174,11 @@ class ExactBuilder:
             _check_size(bits)
             self.budget.charge(bits)
         return x
+
+    def _before_decision(self, x: Number) -> None:
+        """A sign that a cheap enclosure leaves open may need a proof, so the texts of a file can ask for few of them."""
+        if isinstance(x, Expression) and not bool(enclose(x, 128) != 0):
+            self.budget.charge(2_000_000)
 
     def _settled(self, x: Expression) -> Number:
         self.irrational += 1
@@ -262,7 +279,7 @@ class PolynomialBuilder:
         if not x or not y:
             return {}
         bits = max(map(_height, x.values())) + max(map(_height, y.values()))
-        self.budget.charge(len(x) * len(y) * (16 + (bits if bits > 256 else 0)))
+        self.budget.charge(len(x) * len(y) * (64 + (bits if bits > 256 else 0)))
         product: Polynomial = {}
         for left, a in x.items():
             for right, b in y.items():

@@ -1,0 +1,7 @@
+"""Files and problems: read a TOML or JSON file, validate it, and build the update that it describes."""
+
+from exactgrpo.spec.build import problem
+from exactgrpo.spec.reading import located
+from exactgrpo.spec.schema import UpdateFile, json_schema, load, loads
+
+__all__ = ["UpdateFile", "json_schema", "load", "loads", "located", "problem"]
