@@ -15,7 +15,7 @@ from flint import fmpq, fmpz
 from exactgrpo.errors import DomainError, LimitError, ParseError
 from exactgrpo.numbers.expression import POWER, RATIONAL, ROOT, Expression, enclose, rational
 from exactgrpo.numbers.formula import Formula, formula
-from exactgrpo.numbers.rational import MAX_BITS, Exact
+from exactgrpo.numbers.rational import MAX_BITS, Exact, settled
 
 MAX_POWER = 10_000
 """Powers of irrational numbers and formulas: exponents, and formal degrees, are at most this large."""
@@ -156,7 +156,7 @@ class ExactBuilder:
 
     def finish(self, x: Number) -> Exact:
         """Return the value as a Fraction or an Expression."""
-        return fraction(x) if isinstance(x, fmpq) else x
+        return fraction(x) if isinstance(x, fmpq) else settled(x)
 
     def _rational_power(self, x: fmpq, p: int) -> fmpq:
         if not x:
@@ -362,7 +362,7 @@ class _Draft:
         self.denominator: list[Formula] = []
 
     def is_number(self) -> bool:
-        return self.terms is None and not self.numerator and not self.denominator
+        return not self.terms and not self.numerator and not self.denominator
 
     def node(self) -> Formula:
         if self.terms is not None:
@@ -374,10 +374,14 @@ class _Draft:
     def as_sum(self) -> list[Formula]:
         if self.terms is None:
             self.terms, self.constant = ([], self.constant) if self.is_number() else ([self.node()], fmpq(0))
+            self.numerator, self.denominator = [], []
         return self.terms
 
     def as_product(self) -> _Draft:
-        return self if self.terms is None else _Draft(fmpq(1), self.node(), self.degree)
+        if self.terms:
+            return _Draft(fmpq(1), self.node(), self.degree)
+        self.terms = None
+        return self
 
 
 def _number(x: fmpq) -> Formula:

@@ -6,14 +6,15 @@ import math
 import numbers
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TypeAlias
+
+from flint import fmpq
 
 from exactgrpo.errors import InexactInputError, InputError, LimitError
+from exactgrpo.numbers.expression import RATIONAL, Expression, cone, enclose
+from exactgrpo.numbers.precision import precision
 
-if TYPE_CHECKING:
-    from exactgrpo.numbers.expression import Expression
-
-Exact: TypeAlias = Union[Fraction, "Expression"]
+Exact: TypeAlias = Fraction | Expression
 
 MAX_BITS = 200_000
 """Numerator and denominator of an exact rational together take at most this many bits."""
@@ -58,11 +59,38 @@ def exact(x: object, place: str = "value") -> Exact:
 
 
 def _from_object(x: object, place: str) -> Exact:
-    from exactgrpo.numbers.expression import Expression
+    from exactgrpo.numbers.real import Real
 
+    if isinstance(x, Real):
+        x = x.expression
     if isinstance(x, Expression):
-        return x
+        return settled(x)
     raise InputError(place, x, "an exact number is needed: int, Fraction, Decimal, text, Expression or Real")
+
+
+def settled(x: Expression) -> Exact:
+    """Return a Fraction if x looks rational, with a denominator below 2^40, and a proof of it is cheap; else x itself.
+
+    >>> settled(Expression.of(4).log() / Expression.of(2).log())
+    Fraction(2, 1)
+    """
+    if x.kind == RATIONAL:
+        return Fraction(int(x.payload.p), int(x.payload.q))
+    ball = enclose(x, 192)
+    if not ball.is_finite() or len(cone(x)) > 100:
+        return x
+    mantissa, exponent = ball.mid().man_exp()
+    if abs(int(exponent)) > 400:
+        return x
+    guess = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    guess = guess.limit_denominator(1 << 40)
+    with precision(192):  # at a lower one the guess itself is rounded
+        if not ball.contains(fmpq(guess.numerator, guess.denominator)):
+            return x
+    from exactgrpo.numbers.display import rational_value
+
+    value = rational_value(x)
+    return x if value is None else value
 
 
 def _bounded(x: Fraction, place: str) -> Fraction:
