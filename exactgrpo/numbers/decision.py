@@ -102,6 +102,16 @@ def _by_enclosure(x: Expression, bits: int) -> Sign | None:
     return None
 
 
+def _by_normal_form(verdict: Verdict, x: Expression, bits: int) -> Sign | None:
+    """The sign of the normal form, which denotes the same number as x if x exists."""
+    if verdict.simplified is None:
+        return None
+    decided = _by_enclosure(verdict.simplified, bits)
+    if decided is None or not _is_certified(x, bits):
+        return None
+    return Sign(decided.value, Proof("enclosure", bits, "normal form separated from zero"))
+
+
 def _is_certified(x: Expression, max_bits: int) -> bool:
     """True if some enclosure is finite: every divisor, radicand and argument of a logarithm is then certified in its domain."""
     bits = 64
@@ -133,7 +143,7 @@ def _decide_suspect(x: Expression, max_bits: int, question: str) -> Sign:
         if bits > max_bits and not unconditional:
             nonzero = formally_nonzero or (not verdict.is_zero and verdict.number_class != TOO_LARGE)
             raise UndecidedError(question, _text(enclose(x, max_bits)), verdict.number_class, nonzero)
-        decided = _by_enclosure(x, bits)
+        decided = _by_enclosure(x, bits) or _by_normal_form(verdict, x, bits)
         if decided is not None:
             return decided
         if separation is not None and enclose(x, bits).is_finite() and is_below(enclose(x, bits), separation):

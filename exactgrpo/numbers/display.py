@@ -76,7 +76,7 @@ class _Writer:
 
     def __init__(self, latex: bool) -> None:
         self.latex = latex
-        self.times = " " if latex else "*"
+        self.times = " \\cdot " if latex else "*"
 
     def rational(self, q: Any) -> str:
         if q.q == 1:

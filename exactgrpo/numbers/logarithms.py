@@ -123,11 +123,7 @@ def power_of_argument(tower: Tower, argument: Polynomial, exponent: Fraction) ->
     """argument^exponent for the positive argument of a logarithm generator."""
     if argument.is_constant():
         return tower.rational_power(argument.leading_coefficient(), exponent), tower.one
-    whole, rest = divmod(exponent.numerator, exponent.denominator)
-    if rest:
-        radical = tower.variable(tower.radical(argument, exponent.denominator)) ** rest
-    else:
-        radical = tower.one
-    if whole >= 0:
-        return tower.reduce(tower.times(tower.power(argument, whole), radical)), tower.one
-    return tower.normal(radical, tower.power(argument, -whole))
+    if exponent >= 0:
+        return tower.fractional_power(argument, exponent), tower.one
+    whole = -(exponent.numerator // exponent.denominator)
+    return tower.normal(tower.fractional_power(argument, exponent + whole), tower.power(argument, whole))

@@ -37,6 +37,7 @@ class Verdict:
     """What a normal form says: proved zero, or not; `complete`: not being zero formally is a proof of not being zero.
 
     `provisional`: the proof rests on relations of bounded height having been searched for; search again with more bits.
+    `simplified` is the number that the normal form denotes: cancellation may spare many bits of precision.
     """
 
     is_zero: bool
@@ -44,6 +45,7 @@ class Verdict:
     complete: bool
     provisional: bool
     detail: str
+    simplified: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def judge(form: NormalForm) -> Verdict:
     name, complete = _class_of(tower, numerator)
     if name == CONDITIONAL:
         name, complete = _class_by_factors(tower, numerator)
-    return Verdict(False, name, complete, _is_provisional(tower), "normal form not zero")
+    return Verdict(False, name, complete, _is_provisional(tower), "normal form not zero", tower.express_element(form.element))
 
 
 def _class_of(tower: Tower, p: Polynomial) -> tuple[str, bool]:

@@ -6,12 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from flint import fmpq
+from flint.utils.flint_exceptions import DomainError
 
 from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.relations import relation_candidate
 from exactgrpo.numbers.tower import Element, Polynomial, Tower
 
 _RECOGNISE_DIMENSION = 8
+_DENEST_TERMS = 40
 
 
 def root_of(tower: Tower, x: Element, k: int) -> Element:
@@ -33,12 +35,11 @@ def root_of_polynomial(tower: Tower, p: Polynomial, k: int) -> Polynomial:
     """The k-th root of a positive polynomial, as a polynomial."""
     if p.is_constant():
         return tower.rational_power(p.leading_coefficient(), Fraction(1, k))
-    if tower.is_algebraic(p):
-        found = _denest(tower, p) if k == 2 else None
-        if found is None:
-            found = _recognise(tower, p, k)
-        if found is not None:
-            return found
+    found = _denest(tower, p) if k == 2 else None
+    if found is None and tower.is_algebraic(p):
+        found = _recognise(tower, p, k)
+    if found is not None:
+        return found
     content, factors = tower.factor(p)
     result = tower.one
     for f, e in factors:
@@ -57,39 +58,57 @@ def _root_of_factor(tower: Tower, f: Polynomial, k: int, e: int) -> Polynomial:
         (generator,) = tower.used(f)
         if generator.kind == "root":
             return tower.power(tower.rational_power(generator.radicand.leading_coefficient(), Fraction(1, generator.degree * k)), e)
+        if generator.kind == "radical":
+            return tower.fractional_power(generator.radicand, Fraction(e, generator.degree * k))
         if generator.kind == "exp":
             exponent, denominator, identifier = generator.meaning
             return tower.exponential(identifier, exponent, Fraction(e, denominator * k))[0]
-    return tower.power(tower.variable(tower.radical(f, k)), e)
+    return tower.fractional_power(f, Fraction(e, k))
 
 
 def _denest(tower: Tower, p: Polynomial) -> Polynomial | None:
-    """sqrt(a + b) with rational a > 0 and rational b^2: sqrt((a+w)/2) +- sqrt((a-w)/2), where w^2 = a^2 - b^2 is a square."""
-    terms = list(p.terms())
-    if len(terms) != 2:
-        return None
-    a, surd = None, None
-    for monomial, c in terms:
-        if not any(monomial):
-            a = c
-        else:
-            surd = tower.ring.from_dict({tuple(monomial): c})
-    if a is None or a <= 0 or surd is None:
-        return None
-    square = tower.reduce(surd * surd)
-    if not square.is_constant():
-        return None
-    w = _rational_sqrt(a * a - square.leading_coefficient())
-    if w is None:
-        return None
-    larger, smaller = (tower.rational_power((a + s * w) / 2, Fraction(1, 2)) for s in (1, -1))
-    return larger + tower.sign(surd) * smaller
+    """sqrt(a + b g) with g^2 = r, as sqrt((a+w)/2) +- sqrt((a-w)/2), where w^2 = a^2 - b^2 r, if all three roots are polynomials."""
+    for g in tower.used(p):
+        if g.degree != 2 or len(p) > _DENEST_TERMS:
+            continue
+        variable = tower.variable(g)
+        parts: dict[int, dict[tuple[int, ...], Any]] = {0: {}, 1: {}}
+        for monomial, c in p.terms():
+            stripped = tuple(0 if i == g.index else e for i, e in enumerate(monomial))
+            parts[int(monomial[g.index])][stripped] = c
+        a, b = (tower.ring.from_dict(part) for part in parts.values())
+        w = _square_root(tower, tower.reduce(a * a - b * b * g.radicand))
+        if w is None:
+            continue
+        halves = [_square_root(tower, h) or _square_root_over(tower, h, g.radicand, variable) for h in ((a + w) / 2, (a - w) / 2)]
+        if halves[0] is None or halves[1] is None:
+            continue
+        for candidate in (halves[0] + halves[1], halves[0] - halves[1]):
+            # A real number whose square is p, up to sign the root: this is the proof.
+            if tower.reduce(candidate * candidate) == p:
+                return candidate if tower.sign(candidate) > 0 else -candidate
+    return None
 
 
-def _rational_sqrt(q: Any) -> Any:
-    if q <= 0 or not (q.p.is_square() and q.q.is_square()):
+def _square_root(tower: Tower, p: Polynomial) -> Polynomial | None:
+    """A polynomial with square p, up to a rational factor whose root is adjoined; None if p is no such square."""
+    if p.is_zero():
+        return p
+    content = p.leading_coefficient()
+    if content < 0:
         return None
-    return fmpq(q.p.isqrt(), q.q.isqrt())
+    if p.is_constant():
+        return tower.rational_power(content, Fraction(1, 2))
+    try:
+        return (p / content).sqrt() * tower.rational_power(content, Fraction(1, 2))
+    except DomainError:
+        return None
+
+
+def _square_root_over(tower: Tower, p: Polynomial, radicand: Polynomial, variable: Polynomial) -> Polynomial | None:
+    quotient, rest = divmod(p, radicand)
+    found = _square_root(tower, quotient) if rest.is_zero() else None
+    return None if found is None else found * variable
 
 
 def _recognise(tower: Tower, p: Polynomial, k: int) -> Polynomial | None:

@@ -29,6 +29,7 @@ _MAX_SLOTS = 64
 _MAX_TERMS = 4000
 _GCD_TERMS = 400
 _FACTOR_TERMS = 60
+_FACTOR_DEGREE = 40
 _COEFFICIENT_BITS = 4000
 _INVERSE_DIMENSION = 36
 _SIGN_BITS = 1 << 13
@@ -49,6 +50,7 @@ class Plan:
     base: CoprimeBase = field(default_factory=CoprimeBase)
     orders: dict[int, int] = field(default_factory=dict)
     requests: set[tuple[int, int]] = field(default_factory=set)
+    radical_orders: dict[int, int] = field(default_factory=dict)
     exponent_denominators: dict[int, int] = field(default_factory=dict)
     identifiers: dict[Hashable, int] = field(default_factory=dict)
     slots: int = 16
@@ -165,10 +167,21 @@ class Tower:
                 result *= self.variable(made) ** (rest * order // total.denominator)
         return result
 
-    def radical(self, p: Polynomial, k: int) -> Generator:
-        """The k-th root of a positive polynomial, as a generator of its own."""
-        key = ("radical", self.key(p), k)
-        return self.generator(key, "radical", ex.root(self.express(p), k), degree=k, radicand=p, algebraic=self.is_algebraic(p))
+    def fractional_power(self, p: Polynomial, exponent: Fraction) -> Polynomial:
+        """p^exponent for a positive polynomial and exponent >= 0, by one root generator for all exponents of this polynomial."""
+        whole, rest = divmod(exponent.numerator, exponent.denominator)
+        result = self.power(p, whole)
+        if rest:
+            key = self.key(p)
+            order = self.plan.radical_orders.get(key, 1)
+            if order % exponent.denominator:
+                self.plan.radical_orders[key] = math.lcm(order, exponent.denominator)
+                raise Restart
+            node = ex.root(self.express(p), order)
+            properties = {"degree": order, "radicand": p, "algebraic": self.is_algebraic(p)}
+            made = self.generator(("radical", key, order), "radical", node, **properties)
+            result = self.reduce(self.times(result, self.variable(made) ** (rest * order // exponent.denominator)))
+        return result
 
     def exponential(self, identifier: int, exponent: Element, c: Fraction) -> Element:
         """exp(c * exponent), as a power of one generator for all rational multiples of this exponent."""
@@ -325,8 +338,11 @@ class Tower:
 
     def factor(self, p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
         """Content and factors; p counts as its own factor where factoring might take long."""
-        if len(p) > _FACTOR_TERMS or _bits(p) > _COEFFICIENT_BITS or p.total_degree() > 40:
-            content = p.leading_coefficient()
+        content = p.leading_coefficient()
+        if len(p) == 1:
+            ((monomial, _),) = p.terms()
+            return content, [(self.variables[i], int(e)) for i, e in enumerate(monomial) if e]
+        if len(p) > _FACTOR_TERMS or _bits(p) > _COEFFICIENT_BITS or p.deflation()[0].total_degree() > _FACTOR_DEGREE:
             return content, [(p * (1 / content), 1)]
         content, factors = p.factor()
         return content, [(f, int(e)) for f, e in factors]
