@@ -31,7 +31,7 @@ from exactgrpo.policies.tokens import Tokens
 from exactgrpo.spec import schema
 from exactgrpo.spec.schema import Number, UpdateFile, key_place
 from exactgrpo.update.draws import Draws, Seed, Tape
-from exactgrpo.update.problem import Problem, Prompt, Reference, ReferenceLogits, ReferenceMasses, ReferenceParameter
+from exactgrpo.update.problem import Problem, Prompt, Reference, ReferenceLogits, ReferenceMasses, ReferenceParameter, shown, sign
 
 OTHER_RESPONSES = "*"
 
@@ -252,11 +252,16 @@ class _Builder:
         if policy.base is not None:
             given = {key: self.numbers(row, f"policy.base{key_place(key)}") for key, row in policy.base.items()}
             _check_keys(given, [prompt.name for prompt in prompts], "policy.base", complete=False)
+            for key, row in given.items():
+                for j, x in enumerate(row):
+                    place = f"policy.base{key_place(key)}[{j}]"
+                    if sign(x, f"{place} > 0") <= 0:
+                        raise PolicyError(place, shown(x), "a base mass is positive")
             base = [given.get(prompt.name) or [1] * len(prompt.responses) for prompt in prompts]
-            for prompt, row in zip(prompts, base, strict=True):
-                if len(row) != len(prompt.responses):
+            for prompt, masses in zip(prompts, base, strict=True):
+                if len(masses) != len(prompt.responses):
                     rule = f"one number for each of the {len(prompt.responses)} responses"
-                    raise PolicyError(f"policy.base{key_place(prompt.name)}", f"{len(row)} numbers", rule)
+                    raise PolicyError(f"policy.base{key_place(prompt.name)}", f"{len(masses)} numbers", rule)
         return Softmax.of(features, size=size, base=base, inequalities=self.inequalities())
 
     def tokens(self, policy: schema.TokensPolicy, prompts: list[Prompt]) -> Tokens:
@@ -272,6 +277,9 @@ class _Builder:
             place = f"policy.{form}{key_place(context)}"
             _check_keys(table, protocol.tokens, place)
             polynomials[context] = {token: self.polynomial(x, place + key_place(token)) for token, x in table.items()}
+            for token, polynomial in polynomials[context].items():
+                if form == "logits" and any(sum(exponents) > 1 for exponents in polynomial):
+                    raise PolicyError(place + key_place(token), str(table[token].raw), "a logit is affine in the parameters")
         return Tokens.of(
             protocol,
             [prompt.name for prompt in prompts],
@@ -315,7 +323,9 @@ def _check_keys(table: Mapping[str, object], names: Sequence[str], place: str, *
 
 def _near(key: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(key[:100], [name[:100] for name in names[:200]], n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; the names here are {', '.join(name[:30] for name in names[:5])}{', ...' if len(names) > 5 else ''}"
 
 
 

@@ -36,6 +36,8 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _LONG_NUMBER = re.compile(rf"[0-9a-fA-F_]{{{MAX_NUMBER_DIGITS + 1}}}")
 _LONG_KEY = re.compile(rf"(?:\.[^.=\n,\[\]{{}}]*+){{{MAX_KEY_PARTS}}}")
 _BRACKETS = re.compile(r"[^\[\]{}]+")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
@@ -88,10 +90,14 @@ def parse_data(text: str, format: Format) -> dict[str, Any]:
         raise LimitError("file size", f"more than {MAX_BYTES} characters", "input files have at most 4 MB")
     if not text.strip():
         raise ParseError("file", "", "the file is empty")
+    if _SURROGATE.search(text):
+        raise ParseError("file", "half a character", "input is Unicode text, without lone surrogates")
     if "\0" in text:
         raise ParseError(_line_at(text, text.index("\0")), "\\0", "input files are text, without NUL characters")
     _check_shape(text, format)
     data = _from_toml(text) if format == "toml" else _from_json(text)
+    if format == "json" and _SURROGATE_ESCAPE.search(text):
+        _refuse_surrogates(data)
     if not isinstance(data, dict):
         raise ParseError("file", _kind(data), "the file holds one object")
     return data
@@ -159,6 +165,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
                 raise ParseError("file", key, "this key stands twice in one object")
             seen.add(key)
     return table
+
+
+def _refuse_surrogates(data: Any) -> None:
+    stack = [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item)
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, str) and _SURROGATE.search(item):
+            raise ParseError("file", ascii(item), "text is Unicode, without lone surrogates")
 
 
 def _without(rule: str, at: re.Match[str] | None) -> str:

@@ -407,5 +407,5 @@ def _check_name(name: str, place: str) -> None:
 
 
 def _check_text(response: str, place: str) -> None:
-    if not response or len(response) > 100_000 or any("\ud800" <= c <= "\udfff" for c in response):
+    if not response or len(response) > 100_000:
         raise PromptError(place, response, "a response is 1 to 100000 characters of text")
