@@ -140,7 +140,7 @@ def _decide_suspect(x: Expression, max_bits: int, question: str) -> Sign:
             return Sign(0, _identity(verdict, last, x))
         unconditional = separation is not None and separation <= BUDGET_BITS
         unconditional = unconditional or (verdict.complete and not verdict.is_zero)
-        if bits > max_bits and not unconditional:
+        if bits > max_bits and not (unconditional and _is_certified(x, max_bits)):
             nonzero = formally_nonzero or (not verdict.is_zero and verdict.number_class != TOO_LARGE)
             raise UndecidedError(question, _text(enclose(x, max_bits)), verdict.number_class, nonzero)
         decided = _by_enclosure(x, bits) or _by_normal_form(verdict, x, bits)

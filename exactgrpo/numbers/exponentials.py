@@ -9,7 +9,7 @@ from flint import fmpq, fmpq_mat
 
 from exactgrpo.numbers.logarithms import power_of_argument
 from exactgrpo.numbers.relations import relation_candidate
-from exactgrpo.numbers.tower import Element, Polynomial, Tower
+from exactgrpo.numbers.tower import Element, Polynomial, Tower, is_dense_trouble
 
 
 def exp_of(tower: Tower, x: Element) -> Element:
@@ -17,6 +17,8 @@ def exp_of(tower: Tower, x: Element) -> Element:
     numerator, denominator = x
     if denominator.is_one():
         return _exp_of_polynomial(tower, numerator)
+    if is_dense_trouble(numerator):
+        return _exp_of_fraction(tower, numerator, denominator)
     quotient, rest = divmod(numerator, denominator)
     return tower.mul(_exp_of_polynomial(tower, quotient), _exp_of_fraction(tower, rest, denominator))
 
@@ -76,8 +78,12 @@ def _exp_of_fraction(tower: Tower, rest: Polynomial, denominator: Polynomial) ->
     solution = _combination(tower, rest, denominator)
     if solution is None:
         key = ("exponent", tower.key(rest), tower.key(denominator))
-        tower.fraction_exponents.append(((rest, denominator), tower.plan.identify(key)))
-        solution = [*(Fraction(0) for _ in tower.fraction_exponents[1:]), Fraction(1)]
+        identifier = tower.plan.identify(key)
+        known = [i for _, i in tower.fraction_exponents]
+        if identifier not in known:
+            tower.fraction_exponents.append(((rest, denominator), identifier))
+            known.append(identifier)
+        solution = [Fraction(i == identifier) for i in known]
     result: Element = tower.one, tower.one
     for (exponent, identifier), c in zip(tower.fraction_exponents, solution, strict=True):
         if c:
@@ -89,6 +95,8 @@ def _combination(tower: Tower, rest: Polynomial, denominator: Polynomial) -> lis
     """Rationals c with rest/denominator = sum c_j exponent_j, by linear algebra over a common denominator; None if none exist."""
     earlier = [exponent for exponent, _ in tower.fraction_exponents]
     if not earlier:
+        return None
+    if any(is_dense_trouble(p) for exponent in (*earlier, (rest, denominator)) for p in exponent):
         return None
     common = denominator
     for _, q in earlier:

@@ -42,6 +42,7 @@ class _Reference(weakref.ref["Expression"]):
 
 _TABLE: dict[tuple[Any, ...], _Reference] = {}
 _SERIAL = count()
+_FOLD_BITS = 1 << 20  # longer powers of rationals stay powers
 
 
 def _forget(reference: weakref.ref[Expression]) -> None:
@@ -260,7 +261,7 @@ def power(x: Expression, n: int) -> Expression:
         return x
     if n < 0:
         return div(ONE, power(x, -n))
-    if x.kind == RATIONAL:
+    if x.kind == RATIONAL and n * x.payload.height_bits() <= _FOLD_BITS:
         return rational(x.payload**n)
     if x.kind == POWER:
         return power(x.args[0], x.payload * n)

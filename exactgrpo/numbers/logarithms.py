@@ -80,7 +80,7 @@ def _new_atom(tower: Tower, f: Polynomial, key: int) -> Element:
 
 def _related(tower: Tower, f: Polynomial) -> Element | None:
     """log f as a rational combination of earlier logarithms, from f^v0 a1^v1 ... an^vn = 1."""
-    if not any(g.algebraic for g in tower.used(f)):
+    if not any(g.degree for g in tower.used(f)):
         return None  # irreducible over Q: factors of other polynomials are either the same or coprime
     if tower.is_algebraic(f):
         norm = _norm(tower, f)

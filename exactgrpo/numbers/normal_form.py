@@ -28,7 +28,7 @@ CONDITIONAL = "conditional (Schanuel)"
 OPAQUE = "opaque leaves"
 TOO_LARGE = "no normal form within the budget"
 
-_MAX_ATTEMPTS = 16
+_MAX_ATTEMPTS = 40
 _MAX_NODES = 4000
 
 

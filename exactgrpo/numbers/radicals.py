@@ -10,7 +10,7 @@ from flint.utils.flint_exceptions import DomainError
 
 from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.relations import relation_candidate
-from exactgrpo.numbers.tower import Element, Polynomial, Tower
+from exactgrpo.numbers.tower import Element, Polynomial, Tower, is_dense_trouble
 
 _RECOGNISE_DIMENSION = 8
 _DENEST_TERMS = 40
@@ -66,10 +66,13 @@ def _root_of_factor(tower: Tower, f: Polynomial, k: int, e: int) -> Polynomial:
     return tower.fractional_power(f, Fraction(e, k))
 
 
-def _denest(tower: Tower, p: Polynomial) -> Polynomial | None:
-    """sqrt(a + b g) with g^2 = r, as sqrt((a+w)/2) +- sqrt((a-w)/2), where w^2 = a^2 - b^2 r, if all three roots are polynomials."""
+def _denest(tower: Tower, p: Polynomial, depth: int = 1) -> Polynomial | None:
+    """sqrt(a + b g) with g^2 = r, as sqrt((a+w)/2) +- sqrt((a-w)/2), where w^2 = a^2 - b^2 r, if all three roots are polynomials.
+
+    `depth`: how often these roots may be denested themselves.
+    """
     for g in tower.used(p):
-        if g.degree != 2 or len(p) > _DENEST_TERMS:
+        if g.degree != 2 or len(p) > _DENEST_TERMS or is_dense_trouble(p):
             continue
         variable = tower.variable(g)
         parts: dict[int, dict[tuple[int, ...], Any]] = {0: {}, 1: {}}
@@ -77,10 +80,10 @@ def _denest(tower: Tower, p: Polynomial) -> Polynomial | None:
             stripped = tuple(0 if i == g.index else e for i, e in enumerate(monomial))
             parts[int(monomial[g.index])][stripped] = c
         a, b = (tower.ring.from_dict(part) for part in parts.values())
-        w = _square_root(tower, tower.reduce(a * a - b * b * g.radicand))
+        w = _square_root(tower, tower.reduce(a * a - b * b * g.radicand), depth)
         if w is None:
             continue
-        halves = [_square_root(tower, h) or _square_root_over(tower, h, g.radicand, variable) for h in ((a + w) / 2, (a - w) / 2)]
+        halves = [_square_root(tower, h, depth) or _square_root_over(tower, h, g.radicand, variable) for h in ((a + w) / 2, (a - w) / 2)]
         if halves[0] is None or halves[1] is None:
             continue
         for candidate in (halves[0] + halves[1], halves[0] - halves[1]):
@@ -90,7 +93,7 @@ def _denest(tower: Tower, p: Polynomial) -> Polynomial | None:
     return None
 
 
-def _square_root(tower: Tower, p: Polynomial) -> Polynomial | None:
+def _square_root(tower: Tower, p: Polynomial, depth: int = 0) -> Polynomial | None:
     """A polynomial with square p, up to a rational factor whose root is adjoined; None if p is no such square."""
     if p.is_zero():
         return p
@@ -99,10 +102,15 @@ def _square_root(tower: Tower, p: Polynomial) -> Polynomial | None:
         return None
     if p.is_constant():
         return tower.rational_power(content, Fraction(1, 2))
+    for g in tower.relations:
+        if g.degree % 2 == 0 and p == g.radicand * (content / g.radicand.leading_coefficient()):
+            factor = content / g.radicand.leading_coefficient()
+            if factor > 0:
+                return tower.variable(g) ** (g.degree // 2) * tower.rational_power(factor, Fraction(1, 2))
     try:
         return (p / content).sqrt() * tower.rational_power(content, Fraction(1, 2))
     except DomainError:
-        return None
+        return _denest(tower, p, depth - 1) if depth else None
 
 
 def _square_root_over(tower: Tower, p: Polynomial, radicand: Polynomial, variable: Polynomial) -> Polynomial | None:

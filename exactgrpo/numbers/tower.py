@@ -33,6 +33,8 @@ _FACTOR_DEGREE = 40
 _COEFFICIENT_BITS = 4000
 _INVERSE_DIMENSION = 36
 _SIGN_BITS = 1 << 13
+_DENSE_DEGREE = 2000
+_MAX_BITS = 100_000
 
 
 class Restart(Exception):
@@ -156,6 +158,8 @@ class Tower:
         for b, e in parts:
             total = e * exponent
             whole, rest = divmod(total.numerator, total.denominator)
+            if abs(whole) * b.bit_length() > _MAX_BITS:
+                raise NoNormalForm("coefficients too long")
             result *= fmpq(b) ** whole
             if rest:
                 order = self.plan.orders.get(b, 1)
@@ -245,7 +249,11 @@ class Tower:
         inverse = self.inverse(denominator)
         if inverse is not None:
             return self.reduce(self.times(numerator, inverse)), self.one
-        if len(numerator) + len(denominator) <= _GCD_TERMS and _bits(numerator) + _bits(denominator) <= 2 * _COEFFICIENT_BITS:
+        monomial = self._common_monomial(numerator, denominator)
+        if monomial is not None:
+            numerator, denominator = divmod(numerator, monomial)[0], divmod(denominator, monomial)[0]
+        small = len(numerator) + len(denominator) <= _GCD_TERMS and not (is_dense_trouble(numerator) or is_dense_trouble(denominator))
+        if small and len(denominator) > 1 and _bits(numerator) + _bits(denominator) <= 2 * _COEFFICIENT_BITS:
             common = numerator.gcd(denominator)
             if not common.is_constant():
                 numerator, denominator = divmod(numerator, common)[0], divmod(denominator, common)[0]
@@ -253,6 +261,11 @@ class Tower:
         if leading != 1:
             numerator, denominator = numerator * (1 / leading), denominator * (1 / leading)
         return numerator, denominator
+
+    def _common_monomial(self, p: Polynomial, q: Polynomial) -> Polynomial | None:
+        """The largest monomial that divides both; None if it is 1."""
+        lowest = [min(column) for column in zip(*p.monoms(), *q.monoms(), strict=True)]
+        return self.ring.from_dict({tuple(lowest): 1}) if any(lowest) else None
 
     def add(self, x: Element, y: Element) -> Element:
         """x + y."""
@@ -339,13 +352,22 @@ class Tower:
     def factor(self, p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
         """Content and factors; p counts as its own factor where factoring might take long."""
         content = p.leading_coefficient()
+        lowest = [min(column) for column in zip(*p.monoms(), strict=True)]
+        factors = [(self.variables[i], int(e)) for i, e in enumerate(lowest) if e]
+        if factors:
+            p = divmod(p, self.ring.from_dict({tuple(lowest): 1}))[0]
         if len(p) == 1:
-            ((monomial, _),) = p.terms()
-            return content, [(self.variables[i], int(e)) for i, e in enumerate(monomial) if e]
-        if len(p) > _FACTOR_TERMS or _bits(p) > _COEFFICIENT_BITS or p.deflation()[0].total_degree() > _FACTOR_DEGREE:
-            return content, [(p * (1 / content), 1)]
-        content, factors = p.factor()
-        return content, [(f, int(e)) for f, e in factors]
+            return content, factors
+        deflated, strides = p.deflation()
+        if len(p) > _FACTOR_TERMS or _bits(p) > _COEFFICIENT_BITS or is_dense_trouble(deflated):
+            return content, [*factors, (p * (1 / content), 1)]
+        if deflated.total_degree() > _FACTOR_DEGREE:
+            content, found = deflated.factor_squarefree()
+        elif max(p.degrees()) > 3 * _FACTOR_DEGREE:
+            content, found = deflated.factor()
+        else:
+            (content, found), strides = p.factor(), None
+        return content, [*factors, *((f if strides is None else f.inflate(strides), int(e)) for f, e in found)]
 
     def express(self, p: Polynomial) -> Expression:
         """The expression that a polynomial denotes."""
@@ -399,6 +421,11 @@ class Tower:
         return [self.ring.from_dict(group) for group in groups.values()]
 
 
+def is_dense_trouble(p: Polynomial) -> bool:
+    """True if the degree is so high that division, gcd, roots or factors might fill the memory: C code cannot be stopped."""
+    return not p.is_zero() and max(p.degrees()) > _DENSE_DEGREE
+
+
 def _certainly_nonzero(p: Polynomial) -> bool:
     return bool(p.is_constant()) and not p.is_zero()
 
@@ -412,5 +439,5 @@ def _bits(p: Polynomial) -> int:
 
 
 def _check_bits(p: Polynomial) -> None:
-    if _bits(p) > 100_000:
+    if _bits(p) > _MAX_BITS:
         raise NoNormalForm("coefficients too long")

@@ -440,8 +440,8 @@ class Summary:
         means = {name: round(1000 * self.by_class[name] * len(CLASSES) / max(self.count, 1), 2) for name in CLASSES}
         return (
             f"count {self.count}, zeros {self.zeros}, wrong {len(self.wrong)} {self.wrong[:5]}, contradicted {len(self.contradicted)}, "
-            f"undecided {dict(self.undecided)} {self.undecided_cases[:8]}, slowest {1000 * self.slowest[0]:.1f} ms (case {self.slowest[1]}), "
-            f"mean {mean:.3f} ms {means}"
+            f"undecided {dict(self.undecided)} {self.undecided_cases[:8]}, "
+            f"slowest {1000 * self.slowest[0]:.1f} ms (case {self.slowest[1]}), mean {mean:.3f} ms {means}"
         )
 
 
