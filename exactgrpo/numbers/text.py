@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 from flint import fmpz
 
 from exactgrpo.errors import InputError, LimitError, ParseError
-from exactgrpo.numbers.builders import Budget, Builder, ExactBuilder, FormulaBuilder, PolynomialBuilder
+from exactgrpo.numbers.builders import Budget, Builder, ExactBuilder
 from exactgrpo.numbers.formula import Formula
+from exactgrpo.numbers.formula_text import FormulaBuilder
+from exactgrpo.numbers.polynomial_text import PolynomialBuilder
 from exactgrpo.numbers.rational import MAX_DIGITS, MAX_EXPONENT, Exact
 
 MAX_LENGTH = 100_000
@@ -28,9 +30,12 @@ MAX_DEPTH = 100
 """Brackets, signs and exponents that are open at the same time."""
 MAX_RELATIONS = 100
 """Inequality signs of one text."""
+CHARACTER_COST = 40
+"""Of the budget: all texts that are more than a plain number have together about a million characters."""
 FUNCTIONS = ("sqrt", "log", "exp")
 
 Table = dict[tuple[int, ...], Fraction]
+Parameters = Sequence[str] | dict[str, int]
 
 _PLAIN = re.compile(r"\s*([+-]?[0-9]{1,400})(?:/([0-9]{1,400})|\.([0-9]{1,400}))?\s*", re.ASCII)
 _TOKEN = re.compile(
@@ -65,7 +70,7 @@ def parse_exact(text: str, place: str = "number", *, budget: Budget | None = Non
     return number
 
 
-def parse_polynomial(text: str, parameters: Sequence[str], place: str = "polynomial", *, budget: Budget | None = None) -> Table:
+def parse_polynomial(text: str, parameters: Parameters, place: str = "polynomial", *, budget: Budget | None = None) -> Table:
     """Return the polynomial over Q as {exponent tuple: non-zero coefficient}; the zero polynomial is {}.
 
     >>> parse_polynomial("(1 - a)*b^2/3", ["a", "b"])
@@ -75,7 +80,7 @@ def parse_polynomial(text: str, parameters: Sequence[str], place: str = "polynom
     return table
 
 
-def parse_formula(text: str, parameters: Sequence[str], place: str = "formula", *, budget: Budget | None = None) -> Formula:
+def parse_formula(text: str, parameters: Parameters, place: str = "formula", *, budget: Budget | None = None) -> Formula:
     """Return the formula tree over the named parameters.
 
     >>> print(parse_formula("t*exp(-t)/2 + 1/3", ["t"]))
@@ -85,7 +90,7 @@ def parse_formula(text: str, parameters: Sequence[str], place: str = "formula", 
     return tree
 
 
-def parse_inequality(text: str, parameters: Sequence[str], place: str = "inequality", *, budget: Budget | None = None) -> list[Formula]:
+def parse_inequality(text: str, parameters: Parameters, place: str = "inequality", *, budget: Budget | None = None) -> list[Formula]:
     """Return the formulas that a strict inequality, or a chain of them, says are positive.
 
     >>> [str(formula) for formula in parse_inequality("0 < t < 1", ["t"])]
@@ -96,7 +101,7 @@ def parse_inequality(text: str, parameters: Sequence[str], place: str = "inequal
 
 
 def parse_polynomial_inequality(
-    text: str, parameters: Sequence[str], place: str = "inequality", *, budget: Budget | None = None
+    text: str, parameters: Parameters, place: str = "inequality", *, budget: Budget | None = None
 ) -> list[Table]:
     """Return the polynomials that a strict inequality, or a chain of them, says are positive.
 
@@ -107,12 +112,16 @@ def parse_polynomial_inequality(
     return _inequality(text, lambda: PolynomialBuilder(names, budget), place)
 
 
-def numbered(parameters: Sequence[str], place: str = "parameters") -> dict[str, int]:
+def numbered(parameters: Parameters, place: str = "parameters") -> dict[str, int]:
     """Return {name: index} of distinct names made of letters, digits and underscores, or raise ParseError.
+
+    Its result may stand for the names in every parse function: a dict is taken to be checked already.
 
     >>> numbered(["a", "b"])
     {'a': 0, 'b': 1}
     """
+    if isinstance(parameters, dict):
+        return parameters
     names: dict[str, int] = {}
     for index, name in enumerate(parameters):
         if not _NAME.fullmatch(name) or len(name) > 100:
@@ -182,6 +191,7 @@ class _Parser:
         self.text, self.builder, self.place = text, builder, place
         self.position, self.stop = start, len(text) if stop is None else stop
         self.numbers = ExactBuilder(builder.budget)
+        self._call(start, builder.budget.charge, CHARACTER_COST * (self.stop - start))
         self.values: list[Any] = []
         self.pending: list[_Pending] = []
         self.depth = self.exponents = 0
@@ -288,6 +298,8 @@ class _Parser:
 
     def _literal(self, token: re.Match[str], position: int) -> Fraction:
         mantissa, power = token["mantissa"], token["power"] or "0"
+        if token["power"] is None and len(mantissa) < 1000 and mantissa.isdigit():
+            return Fraction(int(mantissa))
         whole, _, decimals = mantissa.partition(".")
         if len(whole) + len(decimals) > MAX_DIGITS:
             raise LimitError(self.place, self.text, f"number literals have at most {MAX_DIGITS} digits (character {position + 1})")

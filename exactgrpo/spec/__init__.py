@@ -1,7 +1,8 @@
 """Files and problems: read a TOML or JSON file, validate it, and build the update that it describes."""
 
 from exactgrpo.spec.build import problem
+from exactgrpo.spec.loading import load, loads
 from exactgrpo.spec.reading import located
-from exactgrpo.spec.schema import UpdateFile, json_schema, load, loads
+from exactgrpo.spec.schema import UpdateFile, json_schema
 
 __all__ = ["UpdateFile", "json_schema", "load", "loads", "located", "problem"]

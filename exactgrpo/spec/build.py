@@ -29,11 +29,14 @@ from exactgrpo.policies.simplex import Simplex
 from exactgrpo.policies.softmax import Softmax
 from exactgrpo.policies.tokens import Tokens
 from exactgrpo.spec import schema
-from exactgrpo.spec.schema import Number, UpdateFile, key_place
+from exactgrpo.spec.loading import MAX_RESPONSES, key_place
+from exactgrpo.spec.schema import Number, UpdateFile
 from exactgrpo.update.draws import Draws, Seed, Tape
 from exactgrpo.update.problem import Problem, Prompt, Reference, ReferenceLogits, ReferenceMasses, ReferenceParameter, shown, sign
 
 OTHER_RESPONSES = "*"
+MAX_TOKENS = 200
+"""Of one response; only a vocabulary of a single token could have longer ones within the limit on responses."""
 
 
 def problem(file: UpdateFile) -> Problem:
@@ -68,9 +71,10 @@ class _Builder:
 
     def __init__(self, file: UpdateFile) -> None:
         self.file, self.budget = file, Budget()
+        self.read: dict[str | int, Exact] = {}
         policy = file.policy
-        self.parameters = policy.parameters if policy.parameters is not None else [f"theta{i + 1}" for i in range(len(policy.theta0))]
-        numbered(self.parameters, "policy.parameters")
+        names = policy.parameters if policy.parameters is not None else [f"theta{i + 1}" for i in range(len(policy.theta0))]
+        self.parameters = numbered(names, "policy.parameters")
 
     def problem(self) -> Problem:
         file, update = self.file, self.file.update
@@ -86,7 +90,7 @@ class _Builder:
             prompts=prompts,
             family=self.family(prompts),
             theta0=theta0,
-            parameters=self.parameters,
+            parameters=list(self.parameters),
             reference=self.reference(prompts),
             group_size=update.group_size,
             outer_iterations=update.outer_iterations,
@@ -100,7 +104,13 @@ class _Builder:
     # ---- numbers
 
     def number(self, number: Number, place: str) -> Exact:
-        return parse_exact(number.raw, place, budget=self.budget) if isinstance(number.raw, str) else exact(number.raw, place)
+        raw = number.raw
+        if not isinstance(raw, (str, int)):
+            return exact(raw, place)
+        value = self.read.get(raw)
+        if value is None:
+            value = self.read[raw] = parse_exact(raw, place, budget=self.budget) if isinstance(raw, str) else exact(raw, place)
+        return value
 
     def numbers(self, numbers: Sequence[Number], place: str) -> list[Exact]:
         return [self.number(x, f"{place}[{i}]") for i, x in enumerate(numbers)]
@@ -160,8 +170,10 @@ class _Builder:
             raise PolicyError("protocol", "[protocol]", "only a tokens policy has a [protocol]")
         protocol = self.protocol(file.protocol)
         size = protocol.support_size()
-        if size * len(file.prompts) > schema.MAX_RESPONSES:
-            raise LimitError("protocol", f"{size} responses, {len(file.prompts)} prompts", f"at most {schema.MAX_RESPONSES} responses")
+        if protocol.max_length > MAX_TOKENS:
+            raise LimitError("protocol.max_length", str(protocol.max_length), f"at most {MAX_TOKENS} tokens")
+        if size * len(file.prompts) > MAX_RESPONSES:
+            raise LimitError("protocol", f"{size} responses, {len(file.prompts)} prompts", f"at most {MAX_RESPONSES} responses")
         return tuple(" ".join(tokens) for tokens in protocol.responses())
 
     def protocol(self, protocol: schema.Protocol) -> GenerationProtocol:
@@ -234,7 +246,7 @@ class _Builder:
                     for i, text in enumerate(policy.domain)
                     for bound in parse_inequality(text, self.parameters, f"policy.domain[{i}]", budget=self.budget)
                 ]
-                return Expressions.of(formulas, parameters=self.parameters, inequalities=bounds)
+                return Expressions.of(formulas, parameters=list(self.parameters), inequalities=bounds)
             case schema.SoftmaxPolicy():
                 return self.softmax(policy, prompts)
             case schema.TokensPolicy():

@@ -224,6 +224,7 @@ def test_a_wrong_file_names_place_and_rule(change: tuple[str, str], error: type[
         (('{x = "a", y =', "{y ="), "policy.logits.q1", "no entry for this name"),
         (('{x = "a", y =', '{z = 0, x = "a", y ='), "policy.logits.q1.z", "unknown name"),
         (("max_length = 2", "max_length = 1000000000000"), "protocol.max_length", "at most 1000000"),
+        (('["x", "y"], end = ".", max_length = 2', '["x"], end = ".", max_length = 201'), "protocol.max_length", "at most 200"),
         (("max_length = 2", "max_length = 0"), "protocol.max_length", "at least 1"),
         (("max_length = 2", "max_length = 18"), "protocol", "at most 1000000 responses"),
         (("protocol = {", "protocols = {"), "protocols", "did you mean 'protocol'?"),
