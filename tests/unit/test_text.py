@@ -128,6 +128,7 @@ def test_text_of_an_irrational_number_gives_an_expression(text: str, value: floa
         ("(sqrt(3)^10000)^10000*1", LimitError, "at most 200000"),
         ("2^(1/10001)", LimitError, "at most 10000"),
         ("exp(exp(exp(1000)))", LimitError, "arguments of exp"),
+        ("exp(-1000000001)", LimitError, "arguments of exp"),
         ("+".join(f"sqrt({k}+1/3)" for k in range(6000)), LimitError, "at most 10000 operations"),
         ("1/0", DomainError, "division by zero (character 2)"),
         ("0^-1", DomainError, "division by zero"),
@@ -192,6 +193,15 @@ def test_a_budget_is_shared_by_the_texts_of_a_file() -> None:
     parse_exact("9^60000", budget=budget)
     with pytest.raises(LimitError, match="too much work"):
         parse_exact("9^60000", budget=budget)
+
+
+def test_irrational_numbers_and_open_signs_take_from_the_budget() -> None:
+    with pytest.raises(LimitError, match="too much work"):
+        parse_exact("sqrt(2) + sqrt(3)", budget=Budget(5000))
+    hidden = "sqrt(sqrt(8) - 2*sqrt(2))"
+    assert parse_exact(hidden) == F(0)
+    with pytest.raises(LimitError, match="too much work"):
+        parse_exact(hidden, budget=Budget(1_000_000))
 
 
 # ---- exact and dyadic
