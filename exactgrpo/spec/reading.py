@@ -19,7 +19,7 @@ Format = Literal["toml", "json"]
 
 MAX_BYTES = 4 * 2**20
 MAX_NESTING = 32
-MAX_KEY_PARTS = 32
+MAX_KEY_PARTS = 8
 MAX_NUMBER_DIGITS = 4000
 """Digits of a number that is not quoted; Python itself stops soon after. Text may have more."""
 MAX_TOML_ITEMS = 250_000
