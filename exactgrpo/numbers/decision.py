@@ -21,6 +21,8 @@ from exactgrpo.numbers.tower import NoNormalForm
 
 _FIRST_BITS = (64, 128, 256)
 _CHEAP_BITS = 4096  # a formally non-zero number is refined to here before its class is determined
+_LATTICE_BITS = 1 << 13  # the search for relations between generators goes on to here,
+_SEARCH_BITS = 1 << 20  # and the refinement to here, where independence rests on that search
 _CUT_NODES = 3000
 _CUTS = 64
 
@@ -139,7 +141,7 @@ def _decide_suspect(x: Expression, max_bits: int, question: str) -> Sign:
         if proof is None and verdict.is_zero and _is_certified(x, max_bits):
             return Sign(0, _identity(verdict, last, x))
         unconditional = separation is not None and separation <= BUDGET_BITS
-        unconditional = unconditional or (verdict.complete and not verdict.is_zero)
+        unconditional = unconditional or (verdict.complete and not verdict.is_zero and not (verdict.provisional and bits > _SEARCH_BITS))
         if bits > max_bits and not (unconditional and _is_certified(x, max_bits)):
             nonzero = formally_nonzero or (not verdict.is_zero and verdict.number_class != TOO_LARGE)
             raise UndecidedError(question, _text(enclose(x, max_bits)), verdict.number_class, nonzero)
@@ -148,7 +150,7 @@ def _decide_suspect(x: Expression, max_bits: int, question: str) -> Sign:
             return decided
         if separation is not None and enclose(x, bits).is_finite() and is_below(enclose(x, bits), separation):
             return Sign(0, Proof("separation bound", bits, f"an algebraic number that is not zero would exceed 2^-{separation}"))
-        if verdict.provisional and not verdict.is_zero:
+        if verdict.provisional and not verdict.is_zero and bits <= _LATTICE_BITS:
             verdict = _judge(last, relation_bits=bits)
         bits *= 2
 

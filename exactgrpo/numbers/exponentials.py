@@ -34,40 +34,42 @@ def _exp_of_term(tower: Tower, monomial: tuple[int, ...], c: Fraction) -> Elemen
     used = [(tower.generators[i], e) for i, e in enumerate(monomial) if e]
     if len(used) == 1 and used[0][1] == 1 and used[0][0].kind == "log":
         return power_of_argument(tower, used[0][0].meaning, c)
-    exponent = tower.ring.from_dict({monomial: 1})
+    exponent = tower.ring.from_dict({monomial: 1}), tower.one
     identifier = tower.plan.identify(("exponent", tower.monomial_key(monomial)))
-    if all(g.algebraic for g, _ in used):
-        related = _related(tower, exponent, identifier, c)
-        if related is not None:
-            return related
-    return tower.exponential(identifier, (exponent, tower.one), c)
+    return _related(tower, exponent, identifier, c) or tower.exponential(identifier, exponent, c)
 
 
-def _related(tower: Tower, exponent: Polynomial, identifier: int, c: Fraction) -> Element | None:
-    """exp(c m) for an algebraic monomial m that is a proved rational combination of earlier algebraic exponents.
+def _is_algebraic(tower: Tower, x: Element) -> bool:
+    return tower.is_algebraic(x[0]) and tower.is_algebraic(x[1])
 
-    Monomials in roots over a coprime base are independent; only nested roots may hide such a relation.
-    """
-    earlier = [
-        g
-        for g in tower.generators.values()
-        if g.kind == "exp" and g.meaning[2] != identifier and g.meaning[0][1].is_one() and tower.is_algebraic(g.meaning[0][0])
-    ]
-    known = any(g.kind == "exp" and g.meaning[2] == identifier for g in tower.generators.values())
-    nested = any(g.kind == "radical" for m in (exponent, *(h.meaning[0][0] for h in earlier)) for g in tower.used(m))
-    if known or not earlier or not nested:
+
+def hides_relations(tower: Tower, exponent: Element) -> bool:
+    """True for exponents whose rational independence is not visible: monomials in roots over a coprime base are independent."""
+    return not exponent[1].is_one() or any(g.kind == "radical" for g in tower.used(exponent[0]))
+
+
+def _related(tower: Tower, exponent: Element, identifier: int, c: Fraction) -> Element | None:
+    """exp(c exponent) for an algebraic exponent that is a proved rational combination of earlier algebraic ones."""
+    if not _is_algebraic(tower, exponent):
         return None
-    numbers = [tower.express(exponent), *(tower.express(g.meaning[0][0]) for g in earlier)]
-    vector = relation_candidate(numbers, tower.plan.relation_bits)
+    made = {g.meaning[2]: g.meaning[0] for g in tower.generators.values() if g.kind == "exp"}
+    earlier = {i: x for i, x in made.items() if _is_algebraic(tower, x)}
+    if not earlier or identifier in made or not any(hides_relations(tower, x) for x in (exponent, *earlier.values())):
+        return None
+    bits = tower.plan.relation_bits
+    numbers = [tower.express_element(x) for x in (exponent, *earlier.values())]
+    vector = relation_candidate(numbers, bits, height=1 << (bits // (len(numbers) + 1)))
     if vector is None:
         return None
-    total = sum((v * g.meaning[0][0] for g, v in zip(earlier, vector[1:], strict=True)), vector[0] * exponent)
-    if not tower.is_zero(tower.reduce(total)):
+    total = tower.scale(exponent, vector[0])
+    for x, v in zip(earlier.values(), vector[1:], strict=True):
+        total = tower.add(total, tower.scale(x, v))
+    if not tower.is_zero(total[0]):
         return None
     result: Element = tower.one, tower.one
-    for g, v in zip(earlier, vector[1:], strict=True):
+    for (i, x), v in zip(earlier.items(), vector[1:], strict=True):
         if v:
-            result = tower.mul(result, tower.exponential(g.meaning[2], g.meaning[0], -c * Fraction(v, vector[0])))
+            result = tower.mul(result, tower.exponential(i, x, -c * Fraction(v, vector[0])))
     return result
 
 
@@ -79,6 +81,9 @@ def _exp_of_fraction(tower: Tower, rest: Polynomial, denominator: Polynomial) ->
     if solution is None:
         key = ("exponent", tower.key(rest), tower.key(denominator))
         identifier = tower.plan.identify(key)
+        related = _related(tower, (rest, denominator), identifier, Fraction(1))
+        if related is not None:
+            return related
         known = [i for _, i in tower.fraction_exponents]
         if identifier not in known:
             tower.fraction_exponents.append(((rest, denominator), identifier))

@@ -14,7 +14,7 @@ from exactgrpo.numbers.tower import Element, Polynomial, Restart, Tower
 
 _NORM_DEGREE = 64
 _RELATION_DIMENSION = 12
-_RELATION_HEIGHT = 2000
+_RELATION_HEIGHT = 1 << 16
 
 
 def log_of(tower: Tower, x: Element) -> Element:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.coprime import split_rational
-from exactgrpo.numbers.exponentials import exp_of
+from exactgrpo.numbers.exponentials import exp_of, hides_relations
 from exactgrpo.numbers.expression import Expression, cone
 from exactgrpo.numbers.logarithms import log_of
 from exactgrpo.numbers.radicals import root_of
@@ -115,7 +115,7 @@ def _step(tower: Tower, node: Expression, args: list[Element]) -> Element:
 
 def judge(form: NormalForm) -> Verdict:
     """Whether the normal form is zero, and if it is not, whether that is a proof that the number is not."""
-    tower, (numerator, _) = form.tower, form.element
+    tower, (numerator, denominator) = form.tower, form.element
     if tower.is_zero(numerator):
         bits = tower.proved_by_separation
         detail = f"normal form zero, algebraic coefficients by separation at {bits} bits" if bits else "normal form zero"
@@ -123,7 +123,8 @@ def judge(form: NormalForm) -> Verdict:
     name, complete = _class_of(tower, numerator)
     if name == CONDITIONAL:
         name, complete = _class_by_factors(tower, numerator)
-    return Verdict(False, name, complete, _is_provisional(tower), "normal form not zero", tower.express_element(form.element))
+    simplified = tower.express_element((tower.without_zeros(numerator), denominator))
+    return Verdict(False, name, complete, _is_provisional(tower), "normal form not zero", simplified)
 
 
 def _class_of(tower: Tower, p: Polynomial) -> tuple[str, bool]:
@@ -173,6 +174,6 @@ def _is_provisional(tower: Tower) -> bool:
     """True if independence of the generators rests on a search: logarithms of, or exponentials in, nested algebraic numbers."""
     return any(
         (g.kind == "log" and not g.meaning.is_constant())
-        or (g.kind == "exp" and any(h.kind == "radical" for part in g.meaning[0] for h in tower.used(part)))
+        or (g.kind == "exp" and hides_relations(tower, g.meaning[0]))
         for g in tower.generators.values()
     )

@@ -35,7 +35,7 @@ def root_of_polynomial(tower: Tower, p: Polynomial, k: int) -> Polynomial:
     """The k-th root of a positive polynomial, as a polynomial."""
     if p.is_constant():
         return tower.rational_power(p.leading_coefficient(), Fraction(1, k))
-    found = _denest(tower, p) if k == 2 else None
+    found = _square_root_found(tower, p) if k == 2 else None
     if found is None and tower.is_algebraic(p):
         found = _recognise(tower, p, k)
     if found is not None:
@@ -66,6 +66,24 @@ def _root_of_factor(tower: Tower, f: Polynomial, k: int, e: int) -> Polynomial:
     return tower.fractional_power(f, Fraction(e, k))
 
 
+def _square_root_found(tower: Tower, p: Polynomial) -> Polynomial | None:
+    """The positive root of p if denesting finds one; powers of exponentials are taken as variables where p is sparse in them."""
+    strides = [1] * len(tower.variables)
+    if is_dense_trouble(p):
+        sparse = p.deflation()[1]
+        for g in tower.used(p):
+            if g.kind == "exp":
+                strides[g.index] = int(sparse[g.index])
+            elif g.degree and not g.radicand.is_constant():
+                return None  # its radicand may contain the exponentials too
+        p = p.deflate(strides)
+    found = _denest(tower, p)
+    if found is None:
+        return None
+    found = found.inflate(strides)
+    return found if tower.sign(found) > 0 else -found
+
+
 def _denest(tower: Tower, p: Polynomial, depth: int = 1) -> Polynomial | None:
     """sqrt(a + b g) with g^2 = r, as sqrt((a+w)/2) +- sqrt((a-w)/2), where w^2 = a^2 - b^2 r, if all three roots are polynomials.
 
@@ -75,11 +93,7 @@ def _denest(tower: Tower, p: Polynomial, depth: int = 1) -> Polynomial | None:
         if g.degree != 2 or len(p) > _DENEST_TERMS or is_dense_trouble(p):
             continue
         variable = tower.variable(g)
-        parts: dict[int, dict[tuple[int, ...], Any]] = {0: {}, 1: {}}
-        for monomial, c in p.terms():
-            stripped = tuple(0 if i == g.index else e for i, e in enumerate(monomial))
-            parts[int(monomial[g.index])][stripped] = c
-        a, b = (tower.ring.from_dict(part) for part in parts.values())
+        a, b = tower.split(p, g)
         w = _square_root(tower, tower.reduce(a * a - b * b * g.radicand), depth)
         if w is None:
             continue
@@ -87,9 +101,9 @@ def _denest(tower: Tower, p: Polynomial, depth: int = 1) -> Polynomial | None:
         if halves[0] is None or halves[1] is None:
             continue
         for candidate in (halves[0] + halves[1], halves[0] - halves[1]):
-            # A real number whose square is p, up to sign the root: this is the proof.
+            # A real number whose square is p is the root up to sign: this is the proof.
             if tower.reduce(candidate * candidate) == p:
-                return candidate if tower.sign(candidate) > 0 else -candidate
+                return candidate
     return None
 
 

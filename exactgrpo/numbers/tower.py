@@ -32,6 +32,7 @@ _FACTOR_TERMS = 60
 _FACTOR_DEGREE = 40
 _COEFFICIENT_BITS = 4000
 _INVERSE_DIMENSION = 36
+_INVERSE_TERMS = 128
 _SIGN_BITS = 1 << 13
 _DENSE_DEGREE = 2000
 _MAX_BITS = 100_000
@@ -293,6 +294,8 @@ class Tower:
         closure = self._closure(p)
         if len(p) == 1:
             return self._inverse_monomial(p)
+        if all(g.degree == 2 for g in closure):
+            return self._inverse_by_conjugates(p)
         dimension = math.prod(g.degree for g in closure)
         if dimension > _INVERSE_DIMENSION or _bits(p) * dimension > 20 * _COEFFICIENT_BITS:
             return None
@@ -312,6 +315,27 @@ class Tower:
         except ZeroDivisionError:  # a hidden relation makes p a zero divisor; the fraction stays
             return None
         return sum((solution[i, 0] * m for i, m in enumerate(basis)), self.zero)
+
+    def _inverse_by_conjugates(self, p: Polynomial) -> Polynomial | None:
+        """1/(a + b g) = (a - b g) / (a^2 - b^2 r) for square roots g, the latest first; None if that grows or meets zero."""
+        result = self.one
+        while not p.is_constant():
+            g = min(self.used(p), key=lambda h: h.index)
+            a, b = self.split(p, g)
+            conjugate = a - b * self.variable(g)
+            p = self.reduce(self.times(p, conjugate))
+            result = self.reduce(self.times(result, conjugate))
+            if p.is_zero() or len(result) > _INVERSE_TERMS or _bits(p) > 20 * _COEFFICIENT_BITS:
+                return None
+        return result * (1 / p.leading_coefficient())
+
+    def split(self, p: Polynomial, g: Generator) -> tuple[Polynomial, Polynomial]:
+        """(a, b) with p = a + b g, for a generator of degree 2."""
+        parts: dict[int, dict[tuple[int, ...], Any]] = {0: {}, 1: {}}
+        for monomial, c in p.terms():
+            stripped = tuple(0 if i == g.index else e for i, e in enumerate(monomial))
+            parts[int(monomial[g.index])][stripped] = c
+        return self.ring.from_dict(parts[0]), self.ring.from_dict(parts[1])
 
     def _inverse_monomial(self, p: Polynomial) -> Polynomial | None:
         ((monomial, c),) = p.terms()
@@ -361,13 +385,8 @@ class Tower:
         deflated, strides = p.deflation()
         if len(p) > _FACTOR_TERMS or _bits(p) > _COEFFICIENT_BITS or is_dense_trouble(deflated):
             return content, [*factors, (p * (1 / content), 1)]
-        if deflated.total_degree() > _FACTOR_DEGREE:
-            content, found = deflated.factor_squarefree()
-        elif max(p.degrees()) > 3 * _FACTOR_DEGREE:
-            content, found = deflated.factor()
-        else:
-            (content, found), strides = p.factor(), None
-        return content, [*factors, *((f if strides is None else f.inflate(strides), int(e)) for f, e in found)]
+        content, found = _factor_fully(p) or _factor_sparse(deflated, strides)
+        return content, [*factors, *found]
 
     def express(self, p: Polynomial) -> Expression:
         """The expression that a polynomial denotes."""
@@ -410,15 +429,48 @@ class Tower:
             self.proved_by_separation = max(self.proved_by_separation, decided[1])
         return True
 
+    def without_zeros(self, p: Polynomial) -> Polynomial:
+        """p without the algebraic coefficients that are zero by the separation bound."""
+        if not any(g.kind == "radical" and g.algebraic for g in self.used(p)):
+            return p
+        kept = self.zero
+        for monomial, coefficient in self._by_transcendental_monomial(p):
+            if not self.is_zero(coefficient):
+                kept += monomial * coefficient
+        return kept
+
     def coefficients(self, p: Polynomial) -> list[Polynomial]:
         """The algebraic coefficients of p as a polynomial in its transcendental generators."""
+        return [coefficient for _, coefficient in self._by_transcendental_monomial(p)]
+
+    def _by_transcendental_monomial(self, p: Polynomial) -> list[tuple[Polynomial, Polynomial]]:
         algebraic = {i for i, g in self.generators.items() if g.algebraic}
         groups: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
         for monomial, c in p.terms():
             outer = tuple(0 if i in algebraic else e for i, e in enumerate(monomial))
             inner = tuple(e if i in algebraic else 0 for i, e in enumerate(monomial))
             groups.setdefault(outer, {})[inner] = c
-        return [self.ring.from_dict(group) for group in groups.values()]
+        return [(self.ring.from_dict({outer: 1}), self.ring.from_dict(group)) for outer, group in groups.items()]
+
+
+def _factor_fully(p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]] | None:
+    """Content and irreducible factors; None where that might take long."""
+    if p.total_degree() > 3 * _FACTOR_DEGREE or p.deflation()[0].total_degree() > _FACTOR_DEGREE:
+        return None
+    content, found = p.factor()
+    return content, [(f, int(e)) for f, e in found]
+
+
+def _factor_sparse(deflated: Polynomial, strides: Any) -> tuple[Any, list[tuple[Polynomial, int]]]:
+    """Content and factors of a polynomial in powers of its variables, each factor as far as it can be split quickly."""
+    content, found = deflated.factor_squarefree()
+    result = []
+    for f, e in found:
+        inflated = f.inflate(strides)
+        inner, parts = _factor_fully(inflated) or (1, [(inflated, 1)])
+        content *= fmpq(inner) ** int(e)
+        result.extend((part, d * int(e)) for part, d in parts)
+    return content, result
 
 
 def is_dense_trouble(p: Polynomial) -> bool:

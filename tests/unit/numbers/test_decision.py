@@ -7,7 +7,7 @@ from math import floor
 from typing import Any
 
 import pytest
-from flint import ctx
+from flint import arb, ctx
 
 from exactgrpo.errors import DomainError, InexactInputError, UndecidedError
 from exactgrpo.numbers import expression as ex
@@ -63,6 +63,17 @@ ZEROS = {
     "factors over an extension": lambda: log(exp(1) ** 2 - 2) - log(exp(1) - sqrt(2)) - log(exp(1) + sqrt(2)),
     "rational functions as exponents": lambda: exp(2 / (log(5) ** 2 - 1)) * exp(1 / (log(5) + 1)) - exp(1 / (log(5) - 1)),
     "square of a sum": lambda: sqrt((exp(1) + sqrt(log(3))) ** 2) - exp(1) - sqrt(log(3)),
+    "exponents with a denominator in many roots": lambda: exp(1 / (sqrt(P * 30030) + sqrt(Q * 7007)))
+    - exp((sqrt(P * 30030) - sqrt(Q * 7007)) / (P * 30030 - Q * 7007)),
+    "exponents with cubic denominators": lambda: exp(1 / (cbrt(2) + cbrt(3))) ** 5
+    - exp((cbrt(4) - cbrt(6) + cbrt(9)) / 5) ** 5,
+    "exponents with nested denominators": lambda: exp(2 / (sqrt(2 + sqrt(3)) + cbrt(5)))
+    - exp(2 * (sqrt(2 + sqrt(3)) - cbrt(5)) / (2 + sqrt(3) - cbrt(25))),
+    "square root in a huge exponential": lambda: sqrt((exp(10**18) + sqrt(10)) ** 2) - exp(10**18) - sqrt(10),
+    "cyclotomic factors": lambda: log((1 + exp(38)) ** 4) - 4 * log(1 + exp(38)),
+    "square of a difference": lambda: sqrt((sqrt(log(3)) - exp(1)) ** 2) - exp(1) + sqrt(log(3)),
+    "square of a difference, the other way round": lambda: sqrt((exp(1) - sqrt(log(3))) ** 2) - exp(1) + sqrt(log(3)),
+    "root of a big perfect power": lambda: Expression.of(P**2 * Q**2).root(4) ** 2 * exp(1) - P * Q * exp(1),
     "huge exponents": lambda: log(1 + exp(log(1 + exp(-(10**18))) + 13)) - log(1 + (1 + exp(-(10**18))) * exp(13)),
 }
 
@@ -127,6 +138,52 @@ def test_zero_that_does_not_exist_is_never_proved() -> None:
     assert prove_zero(x) is None
     with pytest.raises(UndecidedError):
         decide_sign(x, max_bits=1024)
+
+
+def test_identity_between_logarithms_of_negative_numbers_is_not_a_proof() -> None:
+    root2 = ex.root(ex.rational(2), 2)
+    x = ex.sub(ex.log(ex.add(root2, ex.rational(-3))), ex.log(ex.div(ex.rational(-7), ex.add(root2, ex.rational(3)))))
+    assert judge(normal_form(x)).is_zero  # it holds for the logarithms of absolute values
+    assert prove_zero(x) is None
+    with pytest.raises(UndecidedError):
+        decide_sign(x, max_bits=1024)
+
+
+def test_cancellation_spares_precision_that_nobody_has() -> None:
+    # The offset is about 10^-(10^15): only the normal form, in which everything else cancels, shows its sign.
+    x = 28 + sqrt(21)
+    tiny = exp(-sqrt(6 * 10**30 + 1))
+    assert decide_sign((x**3).root(4) - exp(x.log() * Fraction(3, 4)) - tiny).value == -1
+    assert decide_sign(exp(sqrt(2) + 1) - exp(sqrt(2)) * exp(1) + tiny).value == 1
+
+
+def test_relation_that_almost_holds_is_not_used() -> None:
+    tiny = Fraction(1, 10**80)  # below the resolution of the search for relations
+    x = log(1 + 2 * sqrt(log(3)) + log(3) + tiny) - 2 * log(1 + sqrt(log(3)))
+    assert decide_sign(x).value == 1
+    number = Expression.of(5).root(7) + cbrt(3) + sqrt(2)
+    y = exp(1 / number) - exp(1 / (number + tiny))
+    assert decide_sign(y).value == 1
+
+
+class Infinite:
+    """A leaf without a finite enclosure."""
+
+    def enclose(self, key: int, bits: int) -> Any:
+        return arb.neg_inf()
+
+    def expand(self, key: int) -> Expression:
+        raise NotImplementedError
+
+    def level(self, key: int) -> tuple[int]:
+        return (key,)
+
+
+def test_infinite_leaf_leaves_nothing_finite() -> None:
+    source = Infinite()
+    x = leaf(source, 0)
+    for node in (ex.exp(x), ex.div(ex.ONE, x), ex.add(x, ex.ONE), ex.power(x, 2)):
+        assert not enclose(node, 64).is_finite()
 
 
 def test_product_with_a_number_that_does_not_exist_has_no_finite_enclosure() -> None:

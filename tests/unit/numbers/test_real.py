@@ -31,6 +31,8 @@ of = Real.of
         (lambda: 3 * (of(2).sqrt() - 5).exp(), "3*exp(-5 + sqrt(2))"),
         (lambda: of(8).log() * of(3).log(), "3*log(2)*log(3)"),
         (lambda: of(0) * of(2).sqrt(), "0"),
+        (lambda: (5 - 2 * of(6).sqrt()).sqrt(), "-sqrt(2) + sqrt(3)"),
+        (lambda: (5 + 2 * of(6).sqrt()).sqrt(), "sqrt(2) + sqrt(3)"),
     ],
 )
 def test_exact_text(number: object, text: str) -> None:
