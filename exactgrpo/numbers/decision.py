@@ -15,9 +15,9 @@ from exactgrpo.errors import UndecidedError
 from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.expression import Expression, cone, enclose
 from exactgrpo.numbers.normal_form import ALGEBRAIC, TOO_LARGE, Verdict, judge, normal_form
+from exactgrpo.numbers.plan import NoNormalForm
 from exactgrpo.numbers.residue import residue_is_zero
 from exactgrpo.numbers.separation import BUDGET_BITS, is_below, separation_bits
-from exactgrpo.numbers.tower import NoNormalForm
 
 _FIRST_BITS = (64, 128, 256)
 _CHEAP_BITS = 4096  # a formally non-zero number is refined to here before its class is determined

@@ -11,7 +11,9 @@ from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.decision import full_expansion
 from exactgrpo.numbers.expression import Expression, cone
 from exactgrpo.numbers.normal_form import normal_form
-from exactgrpo.numbers.tower import Element, Generator, NoNormalForm, Polynomial, Tower
+from exactgrpo.numbers.plan import NoNormalForm
+from exactgrpo.numbers.polynomials import Polynomial
+from exactgrpo.numbers.tower import Element, Generator, Tower
 
 _MAX_NODES = 200
 _MAX_TERMS = 12

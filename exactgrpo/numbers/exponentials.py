@@ -8,8 +8,9 @@ from typing import Any
 from flint import fmpq, fmpq_mat
 
 from exactgrpo.numbers.logarithms import power_of_argument
+from exactgrpo.numbers.polynomials import Polynomial, is_dense_trouble
 from exactgrpo.numbers.relations import relation_candidate
-from exactgrpo.numbers.tower import Element, Polynomial, Tower, is_dense_trouble
+from exactgrpo.numbers.tower import Element, Tower
 
 
 def exp_of(tower: Tower, x: Element) -> Element:

@@ -9,8 +9,10 @@ from flint import fmpq
 
 from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.coprime import split_rational
+from exactgrpo.numbers.plan import Restart
+from exactgrpo.numbers.polynomials import Polynomial, factor
 from exactgrpo.numbers.relations import relation_candidate
-from exactgrpo.numbers.tower import Element, Polynomial, Restart, Tower
+from exactgrpo.numbers.tower import Element, Tower
 
 _NORM_DEGREE = 64
 _RELATION_DIMENSION = 12
@@ -44,7 +46,7 @@ def _log_of_polynomial(tower: Tower, p: Polynomial) -> Element:
     """log |p| for a polynomial that is not zero in value."""
     if p.is_constant():
         return log_of_rational(tower, abs(p.leading_coefficient())), tower.one
-    content, factors = tower.factor(p)
+    content, factors = factor(p)
     total: Element = log_of_rational(tower, abs(content)), tower.one
     for f, e in factors:
         total = tower.add(total, tower.scale(_log_of_factor(tower, f), e))

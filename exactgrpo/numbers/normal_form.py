@@ -15,9 +15,11 @@ from exactgrpo.numbers.coprime import split_rational
 from exactgrpo.numbers.exponentials import exp_of, hides_relations
 from exactgrpo.numbers.expression import Expression, cone
 from exactgrpo.numbers.logarithms import log_of
+from exactgrpo.numbers.plan import NoNormalForm, Plan, Restart
+from exactgrpo.numbers.polynomials import Polynomial, factor
 from exactgrpo.numbers.radicals import root_of
 from exactgrpo.numbers.separation import sign_by_separation
-from exactgrpo.numbers.tower import Element, NoNormalForm, Plan, Polynomial, Restart, Tower
+from exactgrpo.numbers.tower import Element, Tower
 
 RATIONAL_CLASS = "rational"
 MULTIQUADRATIC = "multiquadratic"
@@ -147,7 +149,7 @@ def _class_of(tower: Tower, p: Polynomial) -> tuple[str, bool]:
 
 def _class_by_factors(tower: Tower, p: Polynomial) -> tuple[str, bool]:
     """A product is not zero when every factor is in a class where that is a theorem."""
-    _, factors = tower.factor(p)
+    _, factors = factor(p)
     classes = [_class_of(tower, f) for f, _ in factors]
     if len(classes) > 1 and all(complete for _, complete in classes):
         return "product of " + " and ".join(sorted({name for name, _ in classes})), True

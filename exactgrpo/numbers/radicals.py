@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import fmpq
 from flint.utils.flint_exceptions import DomainError
 
 from exactgrpo.numbers import expression as ex
+from exactgrpo.numbers.polynomials import Polynomial, factor, is_dense_trouble
 from exactgrpo.numbers.relations import relation_candidate
-from exactgrpo.numbers.tower import Element, Polynomial, Tower, is_dense_trouble
+from exactgrpo.numbers.tower import Element, Tower
 
 _RECOGNISE_DIMENSION = 8
 _DENEST_TERMS = 40
@@ -40,7 +40,7 @@ def root_of_polynomial(tower: Tower, p: Polynomial, k: int) -> Polynomial:
         found = _recognise(tower, p, k)
     if found is not None:
         return found
-    content, factors = tower.factor(p)
+    content, factors = factor(p)
     result = tower.one
     for f, e in factors:
         if tower.sign(f) < 0:

@@ -10,72 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
-from flint import Ordering, fmpq, fmpq_mat, fmpq_mpoly_ctx
+from flint import fmpq, fmpq_mat
 
 from exactgrpo.numbers import expression as ex
-from exactgrpo.numbers.coprime import CoprimeBase, split_rational
+from exactgrpo.numbers.coprime import split_rational
 from exactgrpo.numbers.expression import Expression, enclose
+from exactgrpo.numbers.plan import NoNormalForm, Plan, Restart
+from exactgrpo.numbers.polynomials import COEFFICIENT_BITS, Polynomial, height_bits, is_dense_trouble, ring
 from exactgrpo.numbers.separation import sign_by_separation
 
-Polynomial = Any  # flint.fmpq_mpoly, which has no type stubs
 Element = tuple[Polynomial, Polynomial]
 
 _MAX_SLOTS = 64
 _MAX_TERMS = 4000
 _GCD_TERMS = 400
-_FACTOR_TERMS = 60
-_FACTOR_DEGREE = 40
-_COEFFICIENT_BITS = 4000
 _INVERSE_DIMENSION = 36
 _INVERSE_TERMS = 128
 _SIGN_BITS = 1 << 13
-_DENSE_DEGREE = 2000
 _MAX_BITS = 100_000
-
-
-class Restart(Exception):
-    """The plan was too small and has been extended."""
-
-
-class NoNormalForm(Exception):
-    """A budget is exhausted, or the expression is outside the domain; nothing is known."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """What has to be known before a tower is built; it only grows, so that restarts come to an end."""
-
-    base: CoprimeBase = field(default_factory=CoprimeBase)
-    orders: dict[int, int] = field(default_factory=dict)
-    requests: set[tuple[int, int]] = field(default_factory=set)
-    radical_orders: dict[int, int] = field(default_factory=dict)
-    exponent_denominators: dict[int, int] = field(default_factory=dict)
-    identifiers: dict[Hashable, int] = field(default_factory=dict)
-    slots: int = 16
-    relation_bits: int = 192
-    work: int = 2_000_000
-
-    def identify(self, key: Hashable) -> int:
-        """A small number for a key, the same at every restart."""
-        return self.identifiers.setdefault(key, len(self.identifiers))
-
-    def request(self, n: int, k: int) -> bool:
-        """Ask for k-th roots of n (k = 1: only the split); True if the plan changed."""
-        if (n, k) in self.requests:
-            return False
-        self.requests.add((n, k))
-        before = dict(self.orders)
-        changed = self.base.insert(n)
-        self.orders = {}
-        for m, index in self.requests:
-            for b, e in self.base.split(m) or ():
-                self.orders[b] = math.lcm(self.orders.get(b, 1), index // math.gcd(e, index))
-        return changed or self.orders != before
 
 
 @dataclass(slots=True)
@@ -97,18 +53,12 @@ class Generator:
     algebraic: bool = False
 
 
-@lru_cache(maxsize=8)
-def _ring(slots: int) -> tuple[Any, tuple[Polynomial, ...]]:
-    ring = fmpq_mpoly_ctx.get([f"g{i}" for i in range(slots)], Ordering.lex)
-    return ring, ring.gens()
-
-
 class Tower:
     """The ring of one query. Later generators are larger in the lexicographic order, so relations reduce from the top down."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.ring, self.variables = _ring(plan.slots)
+        self.ring, self.variables = ring(plan.slots)
         self.zero, self.one = self.ring.constant(0), self.ring.constant(1)
         self.generators: dict[int, Generator] = {}  # by index, latest (smallest index) last
         self.by_identifier: dict[int, Generator] = {}
@@ -254,7 +204,7 @@ class Tower:
         if monomial is not None:
             numerator, denominator = divmod(numerator, monomial)[0], divmod(denominator, monomial)[0]
         small = len(numerator) + len(denominator) <= _GCD_TERMS and not (is_dense_trouble(numerator) or is_dense_trouble(denominator))
-        if small and len(denominator) > 1 and _bits(numerator) + _bits(denominator) <= 2 * _COEFFICIENT_BITS:
+        if small and len(denominator) > 1 and height_bits(numerator) + height_bits(denominator) <= 2 * COEFFICIENT_BITS:
             common = numerator.gcd(denominator)
             if not common.is_constant():
                 numerator, denominator = divmod(numerator, common)[0], divmod(denominator, common)[0]
@@ -297,7 +247,7 @@ class Tower:
         if all(g.degree == 2 for g in closure):
             return self._inverse_by_conjugates(p)
         dimension = math.prod(g.degree for g in closure)
-        if dimension > _INVERSE_DIMENSION or _bits(p) * dimension > 20 * _COEFFICIENT_BITS:
+        if dimension > _INVERSE_DIMENSION or height_bits(p) * dimension > 20 * COEFFICIENT_BITS:
             return None
         basis: list[Polynomial] = [self.one]
         for g in closure:
@@ -325,7 +275,7 @@ class Tower:
             conjugate = a - b * self.variable(g)
             p = self.reduce(self.times(p, conjugate))
             result = self.reduce(self.times(result, conjugate))
-            if p.is_zero() or len(result) > _INVERSE_TERMS or _bits(p) > 20 * _COEFFICIENT_BITS:
+            if p.is_zero() or len(result) > _INVERSE_TERMS or height_bits(p) > 20 * COEFFICIENT_BITS:
                 return None
         return result * (1 / p.leading_coefficient())
 
@@ -372,21 +322,6 @@ class Tower:
     def monomial_key(self, monomial: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """The exponents of a monomial by identifiers of generators."""
         return tuple(sorted((self.generators[i].identifier, int(e)) for i, e in enumerate(monomial) if e))
-
-    def factor(self, p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
-        """Content and factors; p counts as its own factor where factoring might take long."""
-        content = p.leading_coefficient()
-        lowest = [min(column) for column in zip(*p.monoms(), strict=True)]
-        factors = [(self.variables[i], int(e)) for i, e in enumerate(lowest) if e]
-        if factors:
-            p = divmod(p, self.ring.from_dict({tuple(lowest): 1}))[0]
-        if len(p) == 1:
-            return content, factors
-        deflated, strides = p.deflation()
-        if len(p) > _FACTOR_TERMS or _bits(p) > _COEFFICIENT_BITS or is_dense_trouble(deflated):
-            return content, [*factors, (p * (1 / content), 1)]
-        content, found = _factor_fully(p) or _factor_sparse(deflated, strides)
-        return content, [*factors, *found]
 
     def express(self, p: Polynomial) -> Expression:
         """The expression that a polynomial denotes."""
@@ -453,43 +388,10 @@ class Tower:
         return [(self.ring.from_dict({outer: 1}), self.ring.from_dict(group)) for outer, group in groups.items()]
 
 
-def _factor_fully(p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]] | None:
-    """Content and irreducible factors; None where that might take long."""
-    if p.total_degree() > 3 * _FACTOR_DEGREE or p.deflation()[0].total_degree() > _FACTOR_DEGREE:
-        return None
-    content, found = p.factor()
-    return content, [(f, int(e)) for f, e in found]
-
-
-def _factor_sparse(deflated: Polynomial, strides: Any) -> tuple[Any, list[tuple[Polynomial, int]]]:
-    """Content and factors of a polynomial in powers of its variables, each factor as far as it can be split quickly."""
-    content, found = deflated.factor_squarefree()
-    result = []
-    for f, e in found:
-        inflated = f.inflate(strides)
-        inner, parts = _factor_fully(inflated) or (1, [(inflated, 1)])
-        content *= fmpq(inner) ** int(e)
-        result.extend((part, d * int(e)) for part, d in parts)
-    return content, result
-
-
-def is_dense_trouble(p: Polynomial) -> bool:
-    """True if the degree is so high that division, gcd, roots or factors might fill the memory: C code cannot be stopped."""
-    return not p.is_zero() and max(p.degrees()) > _DENSE_DEGREE
-
-
 def _certainly_nonzero(p: Polynomial) -> bool:
     return bool(p.is_constant()) and not p.is_zero()
 
 
-def _bits(p: Polynomial) -> int:
-    """The height of the coefficients in bits; long polynomials are sampled by their first and last term."""
-    if len(p) <= 16:
-        return max((int(c.height_bits()) for c in p.coeffs()), default=0)
-    coefficients = p.coeffs()
-    return max(int(c.height_bits()) for c in (coefficients[0], coefficients[len(coefficients) // 2], coefficients[-1]))
-
-
 def _check_bits(p: Polynomial) -> None:
-    if _bits(p) > _MAX_BITS:
+    if height_bits(p) > _MAX_BITS:
         raise NoNormalForm("coefficients too long")
