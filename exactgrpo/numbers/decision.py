@@ -17,7 +17,7 @@ from exactgrpo.numbers.expression import Expression, cone, enclose
 from exactgrpo.numbers.normal_form import ALGEBRAIC, TOO_LARGE, Verdict, judge, normal_form
 from exactgrpo.numbers.plan import NoNormalForm
 from exactgrpo.numbers.residue import residue_is_zero
-from exactgrpo.numbers.separation import BUDGET_BITS, is_below, separation_bits
+from exactgrpo.numbers.separation import BUDGET_BITS, is_below, separation_bits, sign_by_separation
 
 _FIRST_BITS = (64, 128, 256)
 _CHEAP_BITS = 4096  # a formally non-zero number is refined to here before its class is determined
@@ -80,7 +80,12 @@ def prove_zero(x: Expression) -> Proof | None:
         return Proof("rational", None, "exact rational arithmetic") if x.payload == 0 else None
     if not _is_certified(x, 1 << 12):
         return None
-    return _search(x)[0]
+    proof, _, last = _search(x)
+    if proof is None:
+        decided = sign_by_separation(last)
+        if decided is not None and decided[0] == 0:
+            return Proof("separation bound", decided[1], "an algebraic number below its separation bound")
+    return proof
 
 
 def number_class(x: Expression | Fraction | int) -> str:

@@ -34,6 +34,8 @@ def exact_text(x: Expression, *, limit: int = 80, latex: bool = False) -> str | 
     '\\\\frac{\\\\sqrt{3}}{2}'
     """
     if x.kind == ex.RATIONAL:
+        if x.payload.height_bits() > 8 * limit:
+            return None
         return _short(_Writer(latex).rational(x.payload), limit)
     expanded = full_expansion(x, _MAX_NODES)
     if expanded is None or any(_is_heavy(node) for node in cone(expanded)):
@@ -52,7 +54,7 @@ def rational_value(x: Expression) -> Fraction | None:
         if expanded is None:
             return None
         try:
-            numerator, denominator = normal_form(expanded).element
+            numerator, denominator = normal_form(expanded, work=10 * _WORK).element
         except NoNormalForm:
             return None
         if not (numerator.is_constant() and denominator.is_constant()):

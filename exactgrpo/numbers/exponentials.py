@@ -76,7 +76,7 @@ def _related(tower: Tower, exponent: Element, identifier: int, c: Fraction) -> E
 
 def _exp_of_fraction(tower: Tower, rest: Polynomial, denominator: Polynomial) -> Element:
     """exp(rest/denominator), with the exponent written over earlier fractional exponents where that is possible."""
-    if rest.is_zero():
+    if tower.is_zero(rest):
         return tower.one, tower.one
     solution = _combination(tower, rest, denominator)
     if solution is None:

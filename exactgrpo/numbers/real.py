@@ -9,7 +9,7 @@ from flint import fmpq
 from exactgrpo.errors import InexactInputError
 from exactgrpo.numbers.decision import Sign, decide_sign
 from exactgrpo.numbers.display import exact_text, rational_value
-from exactgrpo.numbers.expression import Expression, enclose, sub
+from exactgrpo.numbers.expression import RATIONAL, Expression, enclose, sub
 from exactgrpo.numbers.rounding import BFLOAT16, FLOAT32, FLOAT64, bounds, to_binary, to_digits
 
 
@@ -128,14 +128,14 @@ class Real:
         raise TypeError("an exact number does not become a float silently; use to_float64()")
 
     def enclose(self, digits: int) -> tuple[Fraction, Fraction]:
-        """Rational bounds lower <= x <= upper with upper - lower <= 10^-digits |x|; equal for rational numbers.
+        """Rational bounds lower <= x <= upper with upper - lower <= 10^-digits |x|; equal for numbers that are kept as rationals.
 
         >>> lower, upper = Real.of(2).sqrt().enclose(30)
         >>> lower**2 < 2 < upper**2, (upper - lower) < Fraction(2, 10**30)
         (True, True)
         """
-        value = self.as_fraction()
-        if value is not None:
+        if self.expression.kind == RATIONAL:
+            value = Fraction(int(self.expression.payload.p), int(self.expression.payload.q))
             return value, value
         if decide_sign(self.expression, question="is the number to be enclosed zero?").value == 0:
             return Fraction(0), Fraction(0)

@@ -100,6 +100,8 @@ class Tower:
 
     def rational_power(self, q: Any, exponent: Fraction) -> Polynomial:
         """q^exponent for a positive rational q: a rational number times root generators over the coprime base."""
+        if q <= 0:
+            raise NoNormalForm("a root of a number that is not positive")
         parts = split_rational(self.plan.base, q)
         if parts is None:
             self.plan.request(int(q.p), 1)

@@ -124,6 +124,7 @@ def test_enclosure_is_as_narrow_as_promised() -> None:
     assert 0 < lower < upper
     assert (upper - lower) * 10**50 <= lower
     assert (of(2).sqrt() ** 2).enclose(10) == (2, 2)
+    assert (of(8).sqrt() - 2 * of(2).sqrt()).enclose(10) == (0, 0)
 
 
 def test_rational_values_are_found() -> None:
