@@ -11,6 +11,8 @@ Polynomial = Any  # flint.fmpq_mpoly, which has no type stubs
 
 COEFFICIENT_BITS = 4000
 _FACTOR_TERMS = 60
+_POWER_TERMS = 200  # longer polynomials of low degree are still searched for powers
+_POWER_DEGREE = 12
 _FACTOR_DEGREE = 40
 _DENSE_DEGREE = 2000
 
@@ -41,7 +43,8 @@ def factor(p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
     if len(p) == 1:
         return content, factors
     deflated, strides = p.deflation()
-    if len(p) > _FACTOR_TERMS or height_bits(p) > COEFFICIENT_BITS or is_dense_trouble(deflated):
+    limit = _POWER_TERMS if p.total_degree() <= _POWER_DEGREE else _FACTOR_TERMS
+    if len(p) > limit or height_bits(p) > COEFFICIENT_BITS or is_dense_trouble(deflated):
         return content, [*factors, (p * (1 / content), 1)]
     content, found = _factor_fully(p) or _factor_sparse(deflated, strides)
     return content, [*factors, *found]
@@ -49,7 +52,7 @@ def factor(p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
 
 def _factor_fully(p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]] | None:
     """Content and irreducible factors; None where that might take long."""
-    if p.total_degree() > 3 * _FACTOR_DEGREE or p.deflation()[0].total_degree() > _FACTOR_DEGREE:
+    if len(p) > _FACTOR_TERMS or p.total_degree() > 3 * _FACTOR_DEGREE or p.deflation()[0].total_degree() > _FACTOR_DEGREE:
         return None
     content, found = p.factor()
     return content, [(f, int(e)) for f, e in found]
