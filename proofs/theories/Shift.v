@@ -106,18 +106,3 @@ Proof. intros Hd p h. rewrite <- tanh_half. replace (2 * (d / 4)) with (d / 2) b
   rewrite Rabs_Ropp. assert (0 <= (c - 1) / (c + 1)) by (apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]).
   rewrite Rabs_right by lra. field. lra. Qed.
 
-(** two-sided clip: the mean of the clipped ratio is one exactly when what is cut
-    above equals what is added below *)
-Theorem clip_mean {Y} (B : list Y) (p q : Y -> R) e : 0 <= e -> (forall b, In b B -> 0 < q b) -> Rsum B p = 1 ->
-  Rsum B (fun b => q b * clip e (p b / q b)) = 1 - Rsum B (fun b => Rmax 0 (p b - (1 + e) * q b)) + Rsum B (fun b => Rmax 0 ((1 - e) * q b - p b)).
-Proof. intros He Hq Sp. rewrite <- Sp, <- Rsum_minus, <- Rsum_plus. apply Rsum_ext. intros b Hb. specialize (Hq b Hb).
-  replace (p b) with (q b * (p b / q b)) at 2 3 4 by (field; lra). set (r := p b / q b).
-  unfold clip, Rmin, Rmax. repeat destruct (Rle_dec _ _); nra. Qed.
-Corollary clip_mean_one_iff {Y} (B : list Y) (p q : Y -> R) e : 0 <= e -> (forall b, In b B -> 0 < q b) -> Rsum B p = 1 ->
-  (Rsum B (fun b => q b * clip e (p b / q b)) = 1 <->
-   Rsum B (fun b => Rmax 0 (p b - (1 + e) * q b)) = Rsum B (fun b => Rmax 0 ((1 - e) * q b - p b))).
-Proof. intros. rewrite clip_mean by auto. split; intros; lra. Qed.
-(** both clips bite and the mean is still one *)
-Theorem clip_mean_one_biting : let q (b : bool) := / 2 in let p (b : bool) := if b then 3 / 4 else / 4 in
-  Rsum [true; false] (fun b => q b * clip (/ 5) (p b / q b)) = 1 /\ clip (/ 5) (p true / q true) <> p true / q true /\ clip (/ 5) (p false / q false) <> p false / q false.
-Proof. intros q p. rewrite !Rsum_cons, Rsum_nil. unfold p, q, clip, Rmin, Rmax. repeat destruct (Rle_dec _ _); repeat split; lra. Qed.
