@@ -1,6 +1,7 @@
 (** Exponential reweighting of a finite policy and total variation. *)
 From Coq Require Import Reals List Lra Lia.
-From ExactGRPO Require Import FinSum Advantages Clip KL Divergence.
+From Coquelicot Require Import Coquelicot.
+From ExactGRPO Require Import FinSum Advantages Clip KL Divergence Kink Objective Softmax.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -106,3 +107,19 @@ Proof. intros Hd p h. rewrite <- tanh_half. replace (2 * (d / 4)) with (d / 2) b
   rewrite Rabs_Ropp. assert (0 <= (c - 1) / (c + 1)) by (apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]).
   rewrite Rabs_right by lra. field. lra. Qed.
 
+
+(** A step of a softmax policy is such a reweighting: h is the change of the scores
+    (for a flat softmax, phi_y . (theta' - theta)), so the bound applies to the step. *)
+Theorem softmax_step_is_shift {V : NormedModule R_AbsRing} {Y : Type} (B : list Y) (s : Y -> V -> R) (h : Y -> R) x x' :
+  B <> [] -> (forall b, In b B -> s b x' = s b x + h b) -> forall b, In b B -> softmax B s x' b = shifted B (softmax B s x) h b.
+Proof. intros Hne Hs b Hb. pose proof (Zs_pos B s Hne x) as Z. pose proof (Zs_pos B s Hne x') as Z'.
+  assert (E : Zs B s x' = Zs B s x * Zh B (softmax B s x) h).
+  { unfold Zh. rewrite <- Rsum_scal. apply Rsum_ext. intros c Hc. rewrite (Hs c Hc), exp_plus. unfold softmax. field. lra. }
+  unfold shifted, softmax at 1. rewrite E, (Hs b Hb), exp_plus. assert (Zh B (softmax B s x) h <> 0) by (intros Q; rewrite Q in E; lra).
+  unfold softmax. field. repeat split; auto; lra. Qed.
+Corollary softmax_step_TV {V : NormedModule R_AbsRing} {Y : Type} (B : list Y) (s : Y -> V -> R) (h : Y -> R) x x' lo hi :
+  B <> [] -> (forall b, In b B -> s b x' = s b x + h b) -> (forall b, In b B -> lo <= h b <= hi) ->
+  TV B (softmax B s x') (softmax B s x) <= tanh ((hi - lo) / 4).
+Proof. intros Hne Hs Hh. replace (TV B (softmax B s x') (softmax B s x)) with (TV B (shifted B (softmax B s x) h) (softmax B s x)).
+  - apply TV_shift_tanh; auto; [intros; left; apply softmax_pos; auto|apply softmax_sum; auto].
+  - unfold TV. f_equal. apply Rsum_ext. intros b Hb. rewrite (softmax_step_is_shift B s h x x') by auto. reflexivity. Qed.
