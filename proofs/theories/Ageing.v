@@ -1,3 +1,10 @@
+(** * Age weights
+
+    Matched mean delay against matched mean weight; weights of least squared error.
+
+      mse s m n w  variance over n plus squared bias
+
+    Python, to come: exactgrpo.rac.kernel *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum.

@@ -1,3 +1,10 @@
+(** * Closed form of c_G(p)
+
+    c_G(p) = E sqrt(k (G - k)) / (G p (1 - p)), k binomial; it is positive.
+
+      binom n k  Pascal's triangle
+
+    Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith Binomial.
 From ExactGRPO Require Import FinSum Law.
 Import ListNotations.

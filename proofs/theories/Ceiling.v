@@ -1,3 +1,8 @@
+(** * Ceiling of the objective
+
+    F_t <= eps * mean |A| - beta * mean KL <= eps.
+
+    Python: exactgrpo.update.objective.value *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective.

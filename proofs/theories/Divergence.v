@@ -1,4 +1,11 @@
-(** Total variation against KL. *)
+(** * Total variation against KL
+
+    Pinsker, Bretagnolle-Huber and the smaller of both.
+
+      TV B p q  half the sum of |p b - q b|
+      BC B p q  sum of sqrt(p b * q b)
+
+    Python, to come: exactgrpo.rac.divergence *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum KL.

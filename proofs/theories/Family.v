@@ -1,3 +1,11 @@
+(** * Policy families
+
+    What the source asks of a policy family, and the main theorem for all of them with the constructed oracle.
+
+      policy_family  open domain; positive, normalised, differentiable masses
+      family_run     grpo with the constructed oracle
+
+    Python: exactgrpo.policies.family.PolicyFamily, exactgrpo.update.run.FamilyOracle *)
 From Coq Require Import Reals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Rd Procedure Grpo OracleInst.

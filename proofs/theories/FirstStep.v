@@ -1,6 +1,10 @@
-(** From the objective to the law: the first inner gradient of F_t (beta = 0) is the
-    group estimator of Law.v with the score s_h = D_h pi / pi; the score has mean
-    zero and E[r s_h] is the derivative of the expected reward. *)
+(** * The first inner step
+
+    The first gradient is the group estimator with the score; its expectation.
+
+      score q h y  derivative of log pi(y|q) along h
+
+    Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Law.

@@ -1,5 +1,12 @@
-(** Everything together: the procedure on R^d with the empirical objective,
-    an exact gradient oracle and an exact membership oracle. *)
+(** * The main theorem
+
+    The procedure on R^d with the empirical objective, an exact gradient oracle and an exact domain oracle.
+
+      grpo                run, specialised
+      data_ok d           frozen data that a run can meet
+      kink_free t thf th  smooth_cond for the groups drawn at t and thf
+
+    Python: exactgrpo.update.loop.update_loop, exactgrpo.update.run.run, exactgrpo.update.oracle.evaluate *)
 From Coq Require Import Reals List Lra Lia Arith.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Rd Procedure.

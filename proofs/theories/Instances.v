@@ -1,3 +1,11 @@
+(** * Softmax and rational families
+
+    Both are policy families; the main theorem for each.
+
+      pism, Dpism  softmax masses and their gradients
+      everywhere   the domain R^d
+
+    Python: exactgrpo.policies.softmax.Softmax, exactgrpo.policies.rational.Rational *)
 From Coq Require Import Reals QArith Qreals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Rd Procedure Grpo Softmax Poly RatFam OracleInst Family.

@@ -1,5 +1,14 @@
-(** Finite distributions: forward KL, Gibbs, change of measure, Pinsker,
-    Bretagnolle-Huber.  The laws live on an ordered support [B : list A]. *)
+(** * Finite laws, KL and change of measure
+
+    Laws on an ordered support; KL(policy from reference), Gibbs; the ratio as change-of-measure factor.
+
+      pmf B p     p is non-negative on B and sums to one
+      pos_on B p  p is positive on B
+      Epmf B p f  sum of p b * f b
+      KL B p q    sum of p b * ln (p b / q b)
+
+    Python: exactgrpo.update.objective.value, exactgrpo.update.objective.ratios
+    Python, to come: exactgrpo.rac.divergence *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum.

@@ -1,4 +1,8 @@
-(** Real bounds  2 S_n(z) <= ln((1+z)/(1-z)) <= 2 S_n(z) + tail,  S_n the odd partial sums. *)
+(** * Series for the logarithm
+
+    Bounds for ln from the series of artanh.
+
+    Relied on by: LnFix *)
 From Coq Require Import Reals QArith Qreals Qreduction List Lra Lia Bool ZArith.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum KL Cert.

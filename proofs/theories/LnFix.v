@@ -1,5 +1,10 @@
-(** Fixed-point (integer) enclosures of ln and of the forward KL: pure Z
-    arithmetic, no gcd, no primitive integers, no floats. Scale S = 2^p. *)
+(** * Logarithms in fixed point
+
+    Enclosures of ln and KL over Z, proved sound.
+
+      KLZ D E l  KL of two laws given as integers over D and E
+
+    Python, to come: exactgrpo.certificates.coq *)
 From Coq Require Import Reals List Lra Lia Bool ZArith.
 From ExactGRPO Require KL.
 From ExactGRPO Require Import FinSum LnBounds.

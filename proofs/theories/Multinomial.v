@@ -1,3 +1,12 @@
+(** * Exchangeability
+
+    Expectations over a group as sums over multisets; the multinomial coefficient counts orderings.
+
+      compositions m G        count vectors of length m that sum to G
+      multinomial ns          G! / prod (n_y!)
+      monomial, word, counts  mass, canonical word and count vector of a multiset
+
+    Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith Permutation.
 From ExactGRPO Require Import FinSum Law.
 Import ListNotations.

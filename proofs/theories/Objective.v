@@ -1,6 +1,15 @@
-(** The empirical objective F_t exactly as in the source, its domain of
-    differentiability and its gradient, over any real normed module of
-    parameters (R^d is instantiated in Rd.v). *)
+(** * The empirical objective and its gradient
+
+    F_t over any real normed module of parameters; when it is differentiable; its gradient, and that it is the only one.
+
+      Adv rew Ys q y       advantage of y in the drawn group of prompt q
+      ratio pi th0 q y th  pi th q y / pi th0 q y
+      F                    the objective F_t
+      gate e A r           1 on the unclipped side, else 0
+      smooth_cond          no term at a true kink with non-zero ratio derivative
+      gradF                the derivative of F_t as a linear form
+
+    Python: exactgrpo.update.oracle.evaluate, exactgrpo.update.objective.cotangent, exactgrpo.update.objective.freeze *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink.

@@ -1,3 +1,10 @@
+(** * One-sided derivatives at kinks
+
+    What an undefined gradient looks like: derivatives along v and -v, and that kinks bend one way.
+
+      one_sided f x v d  d is the derivative of f at x along v from the right
+
+    Python: exactgrpo.update.trace.Evidence *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Clip Kink Objective.

@@ -1,6 +1,11 @@
-(** An exact objective-gradient oracle exists for EVERY differentiable positive
-    family with known mass gradients: it is constructed from decidable equality of
-    reals (no choice axiom), with the explicit gradient vector. *)
+(** * A gradient oracle that exists
+
+    An exact objective-gradient oracle, constructed without choice for every positive differentiable family.
+
+      gvec d th    the gradient vector of F_t
+      oracle_inst  Some gvec where F_t is differentiable, else None
+
+    Python: exactgrpo.update.oracle.evaluate, exactgrpo.update.run.FamilyOracle *)
 From Coq Require Import Reals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Rd Procedure Grpo Softmax Poly.

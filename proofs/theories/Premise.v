@@ -1,3 +1,10 @@
+(** * Premises about ratios
+
+    When a clipped ratio has mean one, and what fails otherwise.
+
+      at_ c f, CE c f  restriction and conditional mean given a context
+
+    Python, to come: exactgrpo.rac.hypotheses *)
 From Coq Require Import Reals List Lra Lia.
 From ExactGRPO Require Import FinSum Advantages Clip KL Divergence Kernel.
 Import ListNotations.

@@ -1,3 +1,8 @@
+(** * Standardising can reverse the gradient
+
+    An instance with true derivative 7 and expected standardised gradient -2/3.
+
+    Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia.
 From ExactGRPO Require Import FinSum Advantages Law.
 Import ListNotations.

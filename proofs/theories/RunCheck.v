@@ -1,7 +1,11 @@
-(** Whole-run certificates.  [check_run sp tr = true] (computed, e.g. by
-    vm_compute) implies that the real-valued procedure with ANY exact gradient
-    oracle and ANY exact membership oracle, on the supplied draws, returns exactly
-    the status, parameter and event log written in the trace.  beta = 0. *)
+(** * Whole-run certificates
+
+    A computed check implies that the procedure returns exactly the trace (beta = 0).
+
+      spec, trace        problem and claimed run
+      check_run N sp tr  the checker; it never divides
+
+    Python, to come: exactgrpo.certificates.coq *)
 From Coq Require Import Reals QArith Qreals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Rd Procedure Grpo Softmax Poly RatFam OracleInst Cert.

@@ -1,5 +1,11 @@
-(** Closed form of the whole-run certificate: concrete real oracle, concrete
-    membership, supplied draws, no hypothesis left; and the exact counts. *)
+(** * Whole-run certificates, closed form
+
+    No hypothesis is left but the computed check.
+
+      runR sp        the real procedure of the problem
+      tot, ngr, nme  counts read off the trace
+
+    Python, to come: exactgrpo.certificates.coq *)
 From Coq Require Import Reals QArith Qreals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective Rd Procedure Grpo Softmax Poly RatFam OracleInst Cert RunCheck Instances Multiquad.

@@ -1,3 +1,14 @@
+(** * The law joined to the run
+
+    Later laws depend on earlier draws: a tree of draws whose leaves carry the deterministic run on their tape.
+
+      slots, coords th  prompt and sample pairs, and their laws at th
+      read w q i        the draw of slot (q, i) in the word w
+      leaves n t th     (probability, tape) of every sequence of draws
+      run_mean          expectation of a function of the result
+
+    Python: exactgrpo.update.draws.Tape
+    Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Law Procedure Kink Objective Rd Grpo Family.

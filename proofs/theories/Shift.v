@@ -1,4 +1,10 @@
-(** Exponential reweighting of a finite policy and total variation. *)
+(** * Size of a policy step
+
+    Total variation after an exponential reweighting is at most tanh(osc(h)/4), sharply; a softmax step is one.
+
+      shifted B p h b  p b exp(h b), normalised
+
+    Python, to come: exactgrpo.rac.hypotheses, exactgrpo.rac.divergence *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Divergence Kink Objective Softmax.

@@ -1,3 +1,11 @@
+(** * Simplex families
+
+    theta holds the free masses of each prompt; the domain is a product of open simplices.
+
+      ms                   free masses of each prompt
+      pisimplex, Usimplex  masses and domain
+
+    Python: exactgrpo.policies.simplex.Simplex *)
 From Coq Require Import Reals QArith Qreals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Kink Objective Rd Poly RatFam Family.

@@ -1,3 +1,13 @@
+(** * Token families
+
+    Responses truncated at an end token or a maximum length; the product of conditionals is a law, its ratio a change of measure.
+
+      responses next is_end m c  the truncated responses of at most m tokens after prefix c
+      token_mass nt c w          product of the conditionals
+      token_ratio                product of the token ratios
+      token_laws next nt         every conditional is positive and sums to one
+
+    Python: exactgrpo.policies.tokens.Tokens, exactgrpo.policies.protocol.GenerationProtocol *)
 From Coq Require Import Reals List Lra Lia Arith Bool FinFun.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum KL Kink Objective Rd Poly Softmax RatFam Family Instances.

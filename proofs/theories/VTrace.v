@@ -1,3 +1,12 @@
+(** * V-trace
+
+    Targets of one trajectory; on policy they are n-step returns; what identity-kernel injection differs by.
+
+      vtrace m s        the target of step s over m errors
+      nstep_return m s  discounted rewards and the last value
+      rac_advantage     fast - V plus the injected residual
+
+    Python, to come: exactgrpo.rac.vtrace *)
 From Coq Require Import Reals List Lra Lia Arith.
 From ExactGRPO Require Import FinSum.
 Import ListNotations.

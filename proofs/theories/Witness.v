@@ -1,7 +1,10 @@
-(** Non-vacuity and a concrete undefined-gradient instance: the Bernoulli
-    family th |-> (th, 1 - th) on (0,1), one prompt, group (1, 0), eps = 1/5,
-    frozen th0 = 1/2.  At th = 3/5 the ratio of the first sample is exactly
-    6/5 = 1 + eps, and the objective is NOT differentiable there, whatever beta. *)
+(** * An undefined gradient exists
+
+    Two responses, one prompt: F_t is not differentiable at one point and is everywhere else.
+
+      bern  masses (th, 1 - th)
+
+    Python: exactgrpo.update.oracle.evaluate *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective.

@@ -1,3 +1,10 @@
+(** * Why the premises are given the delay
+
+    Pairwise independence is not enough.
+
+      om, P, X, delay, rho, g  the instance
+
+    Python, to come: exactgrpo.rac.hypotheses *)
 From Coq Require Import Reals List Lra Lia Arith Bool.
 From ExactGRPO Require Import FinSum Kernel Delay.
 Import ListNotations.
