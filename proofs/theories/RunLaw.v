@@ -63,6 +63,12 @@ Proof. unfold slots. clear. induction prompts as [|q l IH]; intros ND; [construc
   { intros i H. apply in_flat_map in H. destruct H as [q' [Hq H]]. apply in_map_iff in H. destruct H as [i' [E _]]. injection E as -> _. contradiction. }
   clearbody rest. pose proof (seq_NoDup G 0) as NS. induction NS as [|i s Hi NS IHs]; [exact IH|]. simpl. constructor; [|auto].
   rewrite in_app_iff. intros [H|H]; [|exact (R i H)]. apply in_map_iff in H. destruct H as [i' [E H]]. injection E as ->. contradiction. Qed.
+(** The coordinates are one block of G draws from pi(. | q) per prompt. *)
+Theorem coords_blocks th : coords th = blocks (fun q => (B q, pi th q)) G prompts.
+Proof. assert (Hg : forall q g a, map (fun c : Prompt * nat => (B (fst c), pi th (fst c))) (map (pair q) (seq a g)) = repeat (B q, pi th q) g).
+  { intros q g. induction g as [|g IHg]; intros a; [reflexivity|]. cbn [seq map repeat fst]. rewrite IHg. reflexivity. }
+  unfold coords, slots, blocks. generalize prompts as l. induction l as [|q l IH]; [reflexivity|]. cbn [flat_map].
+  rewrite map_app, Hg, IH. reflexivity. Qed.
 Lemma read_supported th w : In w (tuples (coords th)) -> forall q i, In q prompts -> In (read w q i) (B q).
 Proof. intros Hw q i Hq. unfold read, coords in *. revert w Hw. generalize slots as l. induction l as [|[q' i'] l IH]; intros w Hw.
   - simpl. auto.

@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "proofs"
 THEORIES = PROOFS / "theories"
 COPIED = ("FinSum", "Advantages", "Clip")  # a closed set of imports, compiled in about two seconds
-needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is missing: apt-get install --no-install-recommends coq libcoq-stdlib libcoq-coquelicot make")
+INSTALL = "apt-get install --no-install-recommends coq libcoq-stdlib libcoq-coquelicot make"
+needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason=f"coqc is missing: {INSTALL}")
 
 
 def without_comments(text: str) -> str:
@@ -109,7 +110,7 @@ def test_a_dropped_hypothesis_turns_the_gate_red(copy: Path) -> None:
         copy,
         "Advantages",
         ("forall rs a, rs <> [] -> In a (advantages rs) -> Rsqr a", "forall rs a, In a (advantages rs) -> Rsqr a"),
-        ("Proof. intros rs a Hne Ha. pose proof (len_pos", "Proof. intros rs a Ha. assert (Hne : rs <> []) by (intros ->; destruct Ha). pose proof (len_pos"),
+        ("Proof. intros rs a Hne Ha.", "Proof. intros rs a Ha. assert (Hne : rs <> []) by (intros ->; destruct Ha)."),
     )
     assert code != 0
     assert "theorem Advantages.adv_sq_le changed" in output
@@ -117,9 +118,9 @@ def test_a_dropped_hypothesis_turns_the_gate_red(copy: Path) -> None:
 
 @needs_coq
 def test_a_new_axiom_turns_the_gate_red(copy: Path) -> None:
-    old = "Theorem clip_id e x : 1 - e <= x <= 1 + e -> clip e x = x.\nProof. intros; rmm; lra. Qed."
-    new = "Variable trust : forall e x, clip e x = x.\nTheorem clip_id e x : 1 - e <= x <= 1 + e -> clip e x = x.\nProof. intros; apply trust. Qed."
-    code, output = plant(copy, "Clip", (old, new))
+    statement = "Theorem clip_id e x : 1 - e <= x <= 1 + e -> clip e x = x.\nProof. "
+    assumed = "Variable trust : forall e x, clip e x = x.\n"
+    code, output = plant(copy, "Clip", (statement + "intros; rmm; lra. Qed.", assumed + statement + "intros; apply trust. Qed."))
     assert code != 0
     assert "Clip: Variable outside a section is an axiom" in output
     assert "forbidden axiom" in output
