@@ -23,7 +23,7 @@ Theorem first_step_gradient h : (forall q, In q prompts -> incl (Ys q) (B q)) ->
 Proof. intros Hs. unfold gradF. f_equal. apply Rsum_ext. intros q Hq. rewrite Rmult_0_l, Rminus_0_r. f_equal. apply Rsum_ext. intros y Hy.
   pose proof (pi_pos q y Hq (Hs q Hq y Hy)) as P. unfold ratio. replace (pi th0 q y / pi th0 q y) with 1 by (field; lra).
   unfold score, Rdiv. change (Adv rew Ys q y) with (adv (map (rew q) (Ys q)) (rew q y)). set (A := adv _ _).
-  unfold gate. destruct (Rlt_dec 0 A); [destruct (Rlt_dec 1 (1 + eps)); [ring|lra]|].
+  unfold gate, gate2. destruct (Rlt_dec 0 A); [destruct (Rlt_dec 1 (1 + eps)); [ring|lra]|].
   destruct (Rlt_dec A 0); [destruct (Rlt_dec (1 - eps) 1); [ring|lra]|]. replace A with 0 by lra. ring. Qed.
 Hypothesis U_open : open U.
 Hypothesis U0 : U th0.

@@ -56,58 +56,85 @@ Proof. intros Hf Hp.
   - intros h. unfold scal; simpl. unfold mult; simpl. ring.
   - apply (filterdiff_comp' (f : V -> R_NormedModule) (phi : R_NormedModule -> R_NormedModule) x l (fun z : R_NormedModule => scal (z : R) (d : R_NormedModule))); auto. Qed.
 
-(** one clipped term *)
-Definition gate (e A r : R) : R :=
-  if Rlt_dec 0 A then (if Rlt_dec r (1 + e) then 1 else 0)
-  else if Rlt_dec A 0 then (if Rlt_dec (1 - e) r then 1 else 0) else 0.
+(** one clipped term, bounds 1 - el and 1 + eh: its derivative where it is not at a bent kink *)
+Definition gate2 (el eh A r : R) : R :=
+  if Rlt_dec 0 A then (if Rlt_dec r (1 + eh) then 1 else 0)
+  else if Rlt_dec A 0 then (if Rlt_dec (1 - el) r then 1 else 0) else 0.
+Lemma has_diff_cterm2 el eh A rho L x : 0 <= el -> 0 <= eh -> has_diff rho x L ->
+  (A <> 0 -> rho x = kink2 el eh A -> forall h, L h = 0) ->
+  has_diff (fun y => cterm2 el eh A (rho y)) x (fun h => gate2 el eh A (rho x) * A * L h).
+Proof. intros Hel Heh HL Hk. unfold gate2. destruct (Rlt_dec 0 A) as [P|P]; [|destruct (Rlt_dec A 0) as [N|N]].
+  - assert (K : kink2 el eh A = 1 + eh) by (unfold kink2; destruct (Rle_dec 0 A); lra). rewrite K in Hk.
+    destruct (Rlt_dec (rho x) (1 + eh)) as [Q|Q].
+    + apply (has_diff_local (fun y => A * rho y)).
+      * generalize (has_diff_cont rho x L HL _ (open_lt (1 + eh) _ Q)). apply filter_imp. intros y Hy.
+        rewrite cterm2_pos, Rmin_left by lra. auto.
+      * eapply has_diff_ext; [| |apply (has_diff_scal A); exact HL]; intros; cbv beta; ring.
+    + destruct (Req_dec (rho x) (1 + eh)) as [E|E].
+      * eapply (has_diff_ext (fun y => A / 2 * (rho y + (1 + eh)) + - (Rabs A / 2) * Rabs (rho y + - (1 + eh)))).
+        3: { apply has_diff_plus; apply has_diff_scal.
+             - apply has_diff_plus; [exact HL|apply has_diff_const].
+             - apply (diff_abs_flat (fun y => rho y + -(1 + eh)) x (fun h => L h + 0)).
+               + apply has_diff_plus; [exact HL|apply has_diff_const].
+               + lra.
+               + intros h. rewrite (Hk ltac:(lra) E). ring. }
+        -- intros y. rewrite cterm2_abs, K by auto. change (rho y + - (1 + eh)) with (rho y - (1 + eh)). field.
+        -- intros h. cbv beta. rewrite (Hk ltac:(lra) E). ring.
+      * apply (has_diff_local (fun _ => A * (1 + eh))).
+        -- assert (Q' : 1 + eh < rho x) by lra.
+           generalize (has_diff_cont rho x L HL _ (open_gt (1 + eh) _ Q')). apply filter_imp. intros y Hy.
+           rewrite cterm2_pos, Rmin_right by lra. auto.
+        -- eapply has_diff_ext; [| |apply (has_diff_const (A * (1 + eh)))]; intros; cbv beta; ring.
+  - assert (K : kink2 el eh A = 1 - el) by (unfold kink2; destruct (Rle_dec 0 A); lra). rewrite K in Hk.
+    destruct (Rlt_dec (1 - el) (rho x)) as [Q|Q].
+    + apply (has_diff_local (fun y => A * rho y)).
+      * generalize (has_diff_cont rho x L HL _ (open_gt (1 - el) _ Q)). apply filter_imp. intros y Hy.
+        rewrite cterm2_neg, Rmax_left by lra. auto.
+      * eapply has_diff_ext; [| |apply (has_diff_scal A); exact HL]; intros; cbv beta; ring.
+    + destruct (Req_dec (rho x) (1 - el)) as [E|E].
+      * eapply (has_diff_ext (fun y => A / 2 * (rho y + (1 - el)) + - (Rabs A / 2) * Rabs (rho y + - (1 - el)))).
+        3: { apply has_diff_plus; apply has_diff_scal.
+             - apply has_diff_plus; [exact HL|apply has_diff_const].
+             - apply (diff_abs_flat (fun y => rho y + -(1 - el)) x (fun h => L h + 0)).
+               + apply has_diff_plus; [exact HL|apply has_diff_const].
+               + lra.
+               + intros h. rewrite (Hk ltac:(lra) E). ring. }
+        -- intros y. rewrite cterm2_abs, K by auto. change (rho y + - (1 - el)) with (rho y - (1 - el)). field.
+        -- intros h. cbv beta. rewrite (Hk ltac:(lra) E). ring.
+      * apply (has_diff_local (fun _ => A * (1 - el))).
+        -- assert (Q' : rho x < 1 - el) by lra.
+           generalize (has_diff_cont rho x L HL _ (open_lt (1 - el) _ Q')). apply filter_imp. intros y Hy.
+           rewrite cterm2_neg, Rmax_right by lra. auto.
+        -- eapply has_diff_ext; [| |apply (has_diff_const (A * (1 - el)))]; intros; cbv beta; ring.
+  - assert (Z : A = 0) by lra. eapply has_diff_ext; [| |apply (has_diff_const 0)]; intros; cbv beta; [rewrite Z, cterm2_zero; auto|ring].
+Qed.
+Definition gate (e A r : R) : R := gate2 e e A r.
 Lemma has_diff_cterm e A rho L x : 0 <= e -> has_diff rho x L ->
   (A <> 0 -> rho x = kink e A -> forall h, L h = 0) ->
   has_diff (fun y => cterm e A (rho y)) x (fun h => gate e A (rho x) * A * L h).
-Proof. intros He HL Hk. unfold gate. destruct (Rlt_dec 0 A) as [P|P]; [|destruct (Rlt_dec A 0) as [N|N]].
-  - assert (K : kink e A = 1 + e) by (unfold kink; destruct (Rle_dec 0 A); lra). rewrite K in Hk.
-    destruct (Rlt_dec (rho x) (1 + e)) as [Q|Q].
-    + apply (has_diff_local (fun y => A * rho y)).
-      * generalize (has_diff_cont rho x L HL _ (open_lt (1 + e) _ Q)). apply filter_imp. intros y Hy.
-        rewrite cterm_pos, Rmin_left by lra. auto.
-      * eapply has_diff_ext; [| |apply (has_diff_scal A); exact HL]; intros; cbv beta; ring.
-    + destruct (Req_dec (rho x) (1 + e)) as [E|E].
-      * eapply (has_diff_ext (fun y => A / 2 * (rho y + (1 + e)) + - (Rabs A / 2) * Rabs (rho y + - (1 + e)))).
-        3: { apply has_diff_plus; apply has_diff_scal.
-             - apply has_diff_plus; [exact HL|apply has_diff_const].
-             - apply (diff_abs_flat (fun y => rho y + -(1 + e)) x (fun h => L h + 0)).
-               + apply has_diff_plus; [exact HL|apply has_diff_const].
-               + lra.
-               + intros h. rewrite (Hk ltac:(lra) E). ring. }
-        -- intros y. rewrite cterm_abs, K by auto. change (rho y + - (1 + e)) with (rho y - (1 + e)). field.
-        -- intros h. cbv beta. rewrite (Hk ltac:(lra) E). ring.
-      * apply (has_diff_local (fun _ => A * (1 + e))).
-        -- assert (Q' : 1 + e < rho x) by lra.
-           generalize (has_diff_cont rho x L HL _ (open_gt (1 + e) _ Q')). apply filter_imp. intros y Hy.
-           rewrite cterm_pos, Rmin_right by lra. auto.
-        -- eapply has_diff_ext; [| |apply (has_diff_const (A * (1 + e)))]; intros; cbv beta; ring.
-  - assert (K : kink e A = 1 - e) by (unfold kink; destruct (Rle_dec 0 A); lra). rewrite K in Hk.
-    destruct (Rlt_dec (1 - e) (rho x)) as [Q|Q].
-    + apply (has_diff_local (fun y => A * rho y)).
-      * generalize (has_diff_cont rho x L HL _ (open_gt (1 - e) _ Q)). apply filter_imp. intros y Hy.
-        rewrite cterm_neg, Rmax_left by lra. auto.
-      * eapply has_diff_ext; [| |apply (has_diff_scal A); exact HL]; intros; cbv beta; ring.
-    + destruct (Req_dec (rho x) (1 - e)) as [E|E].
-      * eapply (has_diff_ext (fun y => A / 2 * (rho y + (1 - e)) + - (Rabs A / 2) * Rabs (rho y + - (1 - e)))).
-        3: { apply has_diff_plus; apply has_diff_scal.
-             - apply has_diff_plus; [exact HL|apply has_diff_const].
-             - apply (diff_abs_flat (fun y => rho y + -(1 - e)) x (fun h => L h + 0)).
-               + apply has_diff_plus; [exact HL|apply has_diff_const].
-               + lra.
-               + intros h. rewrite (Hk ltac:(lra) E). ring. }
-        -- intros y. rewrite cterm_abs, K by auto. change (rho y + - (1 - e)) with (rho y - (1 - e)). field.
-        -- intros h. cbv beta. rewrite (Hk ltac:(lra) E). ring.
-      * apply (has_diff_local (fun _ => A * (1 - e))).
-        -- assert (Q' : rho x < 1 - e) by lra.
-           generalize (has_diff_cont rho x L HL _ (open_lt (1 - e) _ Q')). apply filter_imp. intros y Hy.
-           rewrite cterm_neg, Rmax_right by lra. auto.
-        -- eapply has_diff_ext; [| |apply (has_diff_const (A * (1 - e)))]; intros; cbv beta; ring.
-  - assert (Z : A = 0) by lra. eapply has_diff_ext; [| |apply (has_diff_const 0)]; intros; cbv beta; [rewrite Z, cterm_zero; auto|ring].
-Qed.
+Proof. intros He. exact (has_diff_cterm2 e e A rho L x He He). Qed.
+(** Smooth ties: on the clip's edge, but not where the term bends: the derivative is the unclipped one. *)
+Theorem smooth_tie el eh A rho L x : 0 < el -> 0 < eh -> has_diff rho x L ->
+  (0 < A /\ rho x = 1 - el) \/ (A < 0 /\ rho x = 1 + eh) ->
+  has_diff (fun y => cterm2 el eh A (rho y)) x (fun h => A * L h).
+Proof. intros Hl Hh HL HT.
+  assert (G : gate2 el eh A (rho x) = 1).
+  { unfold gate2. destruct HT as [[HA E]|[HA E]]; rewrite E.
+    - destruct (Rlt_dec 0 A); [|lra]. destruct (Rlt_dec (1 - el) (1 + eh)); lra.
+    - destruct (Rlt_dec 0 A); [lra|]. destruct (Rlt_dec A 0); [|lra]. destruct (Rlt_dec (1 - el) (1 + eh)); lra. }
+  eapply has_diff_ext; [| |apply (has_diff_cterm2 el eh A rho L x); try lra; auto].
+  - reflexivity.
+  - intros h. cbv beta. rewrite G. ring.
+  - intros _ HK. exfalso. unfold kink2 in HK. destruct (Rle_dec 0 A), HT as [[HA E]|[HA E]]; lra. Qed.
+(** The gradient of any weighting of clipped terms plus a smooth part. *)
+Theorem clipped2_gradient {I} (l : list I) (smooth : V -> R) (D : V -> R) (c A : I -> R) (rho : I -> V -> R) (L : I -> V -> R) el eh x :
+  0 <= el -> 0 <= eh -> has_diff smooth x D -> (forall i, In i l -> has_diff (rho i) x (L i)) ->
+  (forall i, In i l -> A i <> 0 -> rho i x = kink2 el eh (A i) -> forall h, L i h = 0) ->
+  has_diff (fun y => Rsum l (fun i => c i * cterm2 el eh (A i) (rho i y)) + smooth y) x
+    (fun h => Rsum l (fun i => c i * (gate2 el eh (A i) (rho i x) * A i * L i h)) + D h).
+Proof. intros Hl Hh HD HL HK. apply has_diff_plus; auto.
+  apply (has_diff_Rsum l (fun i y => c i * cterm2 el eh (A i) (rho i y)) (fun i h => c i * (gate2 el eh (A i) (rho i x) * A i * L i h))).
+  intros i Hi. apply has_diff_scal. apply has_diff_cterm2; auto. Qed.
 End HasDiff.
 
 Section Objective.

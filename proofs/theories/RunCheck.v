@@ -275,11 +275,11 @@ Proof. intros Hq Hin. destruct (smp_ok q Hq) as [_ Sm]. destruct (Sm _ _ _ Hin) 
   assert (Rho : e (nmul N (massN th zs q y) p0i) = ratio pi (fst d) q y (vv th)).
   { rewrite ev_mul, mass_ok, Ep by auto. reflexivity. }
   rewrite <- Ea, <- Rho. unfold side_of. pose proof (ev_sgn N a) as Sa. destruct (nsgn N a).
-  - rewrite Sa. split; [intros; lra|]. unfold gate. destruct (Rlt_dec 0 0); [lra|]. destruct (Rlt_dec 0 0); [lra|auto].
+  - rewrite Sa. split; [intros; lra|]. unfold gate, gate2. destruct (Rlt_dec 0 0); [lra|]. destruct (Rlt_dec 0 0); [lra|auto].
   - assert (Kk : kink epsR (e a) = 1 - epsR) by (unfold kink; destruct (Rle_dec 0 (e a)); lra). rewrite Kk.
     assert (E1 : Q2R (1 - sp_eps sp) = 1 - epsR) by (rewrite Q2R_minus, Q2R_1'; auto).
     pose proof (ev_sgn N (nsub N (nmul N (massN th zs q y) p0i) (nQ N (1 - sp_eps sp)))) as Sr.
-    rewrite e_sub, ev_Q, E1 in Sr. unfold gate. destruct (Rlt_dec 0 (e a)) as [?H|?H]; [lra|]. destruct (Rlt_dec (e a) 0) as [?H|?H]; [|lra].
+    rewrite e_sub, ev_Q, E1 in Sr. unfold gate, gate2. destruct (Rlt_dec 0 (e a)) as [?H|?H]; [lra|]. destruct (Rlt_dec (e a) 0) as [?H|?H]; [|lra].
     destruct (nsgn N (nsub N (nmul N (massN th zs q y) p0i) (nQ N (1 - sp_eps sp)))).
     + destruct (vis0 N n dm) eqn:Ez.
       * split; [intros _ _; apply Ed; auto|]. destruct (Rlt_dec _ _); lra.
@@ -289,7 +289,7 @@ Proof. intros Hq Hin. destruct (smp_ok q Hq) as [_ Sm]. destruct (Sm _ _ _ Hin) 
   - assert (Kk : kink epsR (e a) = 1 + epsR) by (unfold kink; destruct (Rle_dec 0 (e a)); lra). rewrite Kk.
     assert (E1 : Q2R (1 + sp_eps sp) = 1 + epsR) by (rewrite Q2R_plus, Q2R_1'; auto).
     pose proof (ev_sgn N (nsub N (nmul N (massN th zs q y) p0i) (nQ N (1 + sp_eps sp)))) as Sr.
-    rewrite e_sub, ev_Q, E1 in Sr. unfold gate. destruct (Rlt_dec 0 (e a)) as [?H|?H]; [|lra].
+    rewrite e_sub, ev_Q, E1 in Sr. unfold gate, gate2. destruct (Rlt_dec 0 (e a)) as [?H|?H]; [|lra].
     destruct (nsgn N (nsub N (nmul N (massN th zs q y) p0i) (nQ N (1 + sp_eps sp)))).
     + destruct (vis0 N n dm) eqn:Ez.
       * split; [intros _ _; apply Ed; auto|]. destruct (Rlt_dec _ _); lra.
