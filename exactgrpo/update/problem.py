@@ -129,15 +129,15 @@ class Problem:
         rows = family.rows
         if not prompts:
             raise PromptError("prompts", [], "there is at least one prompt")
-        names = [p.name for p in prompts]
+        q = repeated([p.name for p in prompts])
+        if q is not None:
+            raise PromptError(f"prompts[{q}].name", prompts[q].name, "prompts are distinct")
         for q, p in enumerate(prompts):
-            if names.index(p.name) != q:
-                raise PromptError(f"prompts[{q}].name", p.name, "prompts are distinct")
             if not p.responses:
                 raise PromptError(f"prompts[{q}].responses", [], "a prompt has at least one response")
-            if len(set(p.responses)) != len(p.responses):
-                twice = next(y for y in p.responses if p.responses.count(y) > 1)
-                raise PromptError(f"prompts[{q}].responses", twice, "the responses of a prompt are distinct")
+            j = repeated(p.responses)
+            if j is not None:
+                raise PromptError(f"prompts[{q}].responses[{j}]", p.responses[j], "the responses of a prompt are distinct")
             if len(p.rewards) != len(p.responses):
                 raise RewardError(f"prompts[{q}].rewards", f"{len(p.rewards)} numbers", f"one reward for each of the {len(p.responses)} responses")
         if list(rows.lengths) != [len(p.responses) for p in prompts]:
@@ -157,7 +157,7 @@ class Problem:
             raise UpdateError("update.beta", shown(weight), "beta >= 0")
         if reference is None and weight != 0:
             raise ReferenceMassError("reference", "missing", "a positive beta needs a reference")
-        sizes = _step_sizes(step_size, outer_iterations, inner_steps)
+        sizes = step_size_table(step_size, outer_iterations, inner_steps)
         start = Column(exact(x, f"policy.theta0[{i}]") for i, x in enumerate(theta0))
         labels = tuple(parameters) if parameters is not None else tuple(f"theta{i + 1}" for i in range(family.size))
         if len(start) != family.size:
@@ -192,6 +192,20 @@ class Problem:
         return value
 
 
+def repeated(names: Sequence[str]) -> int | None:
+    """The position of the first name that stands earlier too, found in one pass.
+
+    >>> repeated(["a", "b", "a", "b"]), repeated(["a", "b"])
+    (2, None)
+    """
+    known: set[str] = set()
+    for i, name in enumerate(names):
+        if name in known:
+            return i
+        known.add(name)
+    return None
+
+
 def sign(x: Exact, question: str) -> int:
     """The decided sign of one exact number."""
     if isinstance(x, Fraction):
@@ -206,7 +220,7 @@ def shown(x: Exact) -> str:
     return str(x) if isinstance(x, Fraction) else repr(Real.of(node(x)))
 
 
-def _step_sizes(step_size: Any, outer: int, inner: int) -> Column:
+def step_size_table(step_size: Any, outer: int, inner: int) -> Column:
     if isinstance(step_size, (list, tuple)):
         if len(step_size) != outer or any(not isinstance(row, (list, tuple)) or len(row) != inner for row in step_size):
             raise UpdateError("update.step_size", "a table of another shape", f"one number, or {outer} rows of {inner} numbers")
