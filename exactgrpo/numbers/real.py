@@ -10,6 +10,7 @@ from exactgrpo.errors import InexactInputError
 from exactgrpo.numbers.decision import Sign, decide_sign
 from exactgrpo.numbers.display import exact_text, rational_value
 from exactgrpo.numbers.expression import RATIONAL, Expression, enclose, sub
+from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.rounding import BFLOAT16, FLOAT32, FLOAT64, bounds, to_binary, to_digits
 
 
@@ -31,13 +32,15 @@ class Real:
         self.expression = _expression(value)
 
     @classmethod
-    def of(cls, value: int | Fraction | Expression | Real) -> Real:
-        """The number of an int, Fraction or Expression; InexactInputError for a float.
+    def of(cls, value: object, place: str = "number") -> Real:
+        """The number of an int, Fraction, Decimal, text, Expression or Real; `place` names it in errors.
 
-        >>> Real.of(Fraction(7, 5))
-        Real('7/5')
+        InexactInputError for a float, InputError for what is not an exact number.
+
+        >>> Real.of(Fraction(7, 5)), Real.of("0.1"), Real.of("sqrt(8)/2")
+        (Real('7/5'), Real('1/10'), Real('sqrt(2)'))
         """
-        return cls(value)
+        return cls(value if isinstance(value, (Expression, Real)) else exact(value, place))
 
     def __add__(self, other: object) -> Real:
         return Real(self.expression + _expression(other))

@@ -41,6 +41,28 @@ def bounds(ball: Any) -> tuple[Fraction, Fraction]:
     return middle - radius, middle + radius
 
 
+def outward(x: Expression, digits: int) -> tuple[Fraction | None, Fraction | None]:
+    """Rational bounds of x, about 10^-digits |x| apart where x can be told from zero; None for a bound too large to write out.
+
+    It decides nothing: a number that may be zero keeps bounds on both sides of it.
+
+    >>> lower, upper = outward(Expression.of(2).sqrt(), 20)
+    >>> lower**2 < 2 < upper**2
+    True
+    """
+    bits = 64 + 4 * digits
+    for scale in (1, 2, 4):
+        ball = enclose(x, scale * bits)
+        if ball.rel_accuracy_bits() > 4 * digits:
+            break
+    if not ball.is_finite():
+        return None, None
+    try:
+        return bounds(ball)
+    except LimitError:
+        return (Fraction(0), None) if ball > 0 else (None, Fraction(0)) if ball < 0 else (None, None)
+
+
 def _dyadic(point: Any) -> Fraction:
     mantissa, exponent = (int(part) for part in point.man_exp())
     if mantissa == 0:

@@ -118,9 +118,9 @@ class Expressions(PolicyFamily):
                     receive(args[0], c / values[args[1]])
                     receive(args[1], -(c * values[node] / values[args[1]]))
                 case "power":
-                    e = _exponent(node)
-                    slope = _power(arithmetic, values[args[0]], e - 1) if e != 1 else 1
-                    receive(args[0], c * slope * arithmetic.number(e))
+                    exponent = _exponent(node)
+                    slope = _power(arithmetic, values[args[0]], exponent - 1) if exponent != 1 else 1
+                    receive(args[0], c * slope * arithmetic.number(exponent))
                 case "log":
                     receive(args[0], c / values[args[0]])
                 case "exp":

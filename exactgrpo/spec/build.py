@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -29,7 +30,8 @@ from exactgrpo.policies.simplex import Simplex
 from exactgrpo.policies.softmax import Softmax
 from exactgrpo.policies.tokens import Tokens
 from exactgrpo.spec import schema
-from exactgrpo.spec.loading import MAX_RESPONSES, key_place
+from exactgrpo.spec.loading import MAX_RESPONSES, key_place, load
+from exactgrpo.spec.reading import located
 from exactgrpo.spec.schema import Number, UpdateFile
 from exactgrpo.update.draws import Draws, Seed, Tape
 from exactgrpo.update.problem import Problem, Prompt, Reference, ReferenceLogits, ReferenceMasses, ReferenceParameter, shown, sign
@@ -37,6 +39,13 @@ from exactgrpo.update.problem import Problem, Prompt, Reference, ReferenceLogits
 OTHER_RESPONSES = "*"
 MAX_TOKENS = 200
 """Of one response; only a vocabulary of a single token could have longer ones within the limit on responses."""
+
+
+def load_problem(path: str | os.PathLike[str]) -> Problem:
+    """Return the checked problem of a .toml or .json file; errors name the file, the place, the value and the rule."""
+    file = load(path)
+    with located(str(path)):
+        return problem(file)
 
 
 def problem(file: UpdateFile) -> Problem:

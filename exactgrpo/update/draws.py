@@ -93,7 +93,8 @@ class Seed:
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
         inner = [range(r.start, r.stop - 1) for r in rows]  # the last cumulative mass is one: no boundary
-        owner, boundary = [], []
+        owner: list[int] = []
+        boundary: list[int] = []
         for q, cells in enumerate(inner):
             for i in range(group_size):
                 owner += [q * group_size + i] * len(cells)

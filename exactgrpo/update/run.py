@@ -147,6 +147,10 @@ class Run:
         last = self._facts.reached[-1] if self._facts.reached else None
         return self.parameter(self._before(last) if last is not None else None)
 
+    def proof_counts(self) -> dict[str, int]:
+        """How many comparisons each kind of proof has decided: rational, enclosure, identity, separation bound."""
+        return self.execution.table.tally()
+
     def parameter(self, level: tuple[int, int] | None) -> tuple[Real, ...]:
         """The parameter proposed at inner step (t, k); theta0 for None."""
         if level is None:

@@ -1,0 +1,1 @@
+"""Runs as people and programs read them: JSON data and tables."""
