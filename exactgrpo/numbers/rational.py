@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -52,8 +53,9 @@ def exact(x: object, place: str = "value") -> Exact:
     if isinstance(x, Decimal):
         return from_decimal(x, place)
     if isinstance(x, numbers.Rational):
-        return _bounded(Fraction(int(x.numerator), int(x.denominator)), place)
-    if isinstance(x, numbers.Real):
+        with suppress(TypeError, ValueError):  # NumPy's time spans call themselves integers
+            return _bounded(Fraction(int(x.numerator), int(x.denominator)), place)
+    if isinstance(x, numbers.Real) and not isinstance(x, numbers.Rational):
         raise InexactInputError(place, x, _how_to_write(float(x)))
     return _from_object(x, place)
 

@@ -284,7 +284,7 @@ def test_bad_data_give_one_line_with_place_value_and_rule(
         ("SIMPLEX", _set("policy", "theta0", to=["1/2"]), "policy.theta0", "2 parameters"),
         ("SIMPLEX", _set("policy", "weights", to={}), "policy.weights", "unknown key"),
         ("SIMPLEX", _set("prompts", 0, "reference_logits", to=[0]), "prompts[0].reference_logits", "3 responses"),
-        ("TOKENS", _set("protocol", "vocabulary", to=["x", "x"]), "protocol.vocabulary", "distinct"),
+        ("TOKENS", _set("protocol", "vocabulary", to=["x", "x"]), "protocol.vocabulary[1]", "distinct"),
         ("TOKENS", _set("protocol", "vocabulary", to=[]), "protocol.vocabulary", "at least one"),
         ("TOKENS", _set("protocol", "max_length", to=10**9), "protocol.max_length", "1000000"),
         ("TOKENS", _set("protocol", to=None), "file", "needs a [protocol]"),
