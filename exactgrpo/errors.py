@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
+from fractions import Fraction
+
 
 class ExactGRPOError(Exception):
     """Base class of all errors raised on purpose by this package."""
@@ -15,10 +18,7 @@ class InputError(ExactGRPOError, ValueError):
         super().__init__(place, value, rule)
 
     def __str__(self) -> str:
-        text = self.value if isinstance(self.value, str) else repr(self.value)
-        text = " ".join(text.split())
-        shown = text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
-        return f"{self.place}: {shown!r}: {self.rule}" if isinstance(self.value, str) else f"{self.place}: {shown}: {self.rule}"
+        return f"{_line(self.place)}: {_shown(self.value)}: {_line(self.rule)}"
 
 
 class InexactInputError(InputError, TypeError):
@@ -80,3 +80,52 @@ class UndecidedError(ExactGRPOError, ArithmeticError):
     def __str__(self) -> str:
         formal = "no identity makes it zero" if self.formally_nonzero else "it may be zero"
         return f"undecided: {self.question}: the value lies in {self.enclosure} ({self.number_class}; {formal})"
+
+
+# ---- any value in one short line: whatever is thrown at the library, saying so costs little and cannot fail -----------------
+
+_MAX_TEXT = 80
+_MAX_BITS = 2000  # Python may refuse to write out integers of more than 640 digits
+_MAX_LINE = 1000
+
+
+class _Repr(reprlib.Repr):
+    """`repr` with bounded work inside containers: parts that are long or fail are named by their type."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return f"an integer of {x.bit_length()} bits" if x.bit_length() > _MAX_BITS else repr(x)
+
+    def repr_Fraction(self, x: Fraction, level: int) -> str:
+        bits = x.numerator.bit_length() + x.denominator.bit_length()
+        return f"a fraction of {bits} bits" if bits > _MAX_BITS else repr(x)
+
+    def repr_dict(self, x: dict[object, object], level: int) -> str:
+        return super().repr_dict(x, level) if len(x) <= 100 else f"a dict of {len(x)}"
+
+    def repr_set(self, x: set[object], level: int) -> str:
+        return super().repr_set(x, level) if len(x) <= 100 else f"a set of {len(x)}"
+
+    def repr_instance(self, x: object, level: int) -> str:
+        if hasattr(type(x), "__dataclass_fields__"):
+            return f"<{type(x).__name__}>"
+        try:
+            return repr(x)
+        except Exception:
+            return f"<{type(x).__name__}>"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        head = " ".join(value[:_MAX_LINE].split())
+        return repr(head if len(value) <= _MAX_LINE and len(head) <= _MAX_TEXT else f"{head[:60]}... ({len(value)} characters)")
+    shown = _Repr().repr(value)
+    text = " ".join(shown[:_MAX_LINE].split())
+    return _line(text if len(shown) <= _MAX_LINE and len(text) <= _MAX_TEXT else f"{text[:60]}... ({len(shown)} characters)")
+
+
+def _line(text: str) -> str:
+    """The text in one line of printable characters."""
+    text = text if len(text) <= _MAX_LINE else f"{text[: _MAX_LINE - 60]}... ({len(text)} characters)"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
