@@ -202,10 +202,10 @@ class DecisionTable:
         number = int(self._by[key][place])
         return None if number < 0 else self.proofs[number]
 
-    def tally(self) -> dict[str, int]:
-        """How many decisions each kind of proof has made."""
+    def tally(self, of: Callable[[Key], bool] = lambda key: True) -> dict[str, int]:
+        """How many decisions each kind of proof has made, under the keys asked for."""
         count: dict[str, int] = {}
-        for by in self._by.values():
+        for by in (by for key, by in self._by.items() if of(key)):
             for number, times in zip(*np.unique(by[by >= 0], return_counts=True), strict=True):
                 kind = self.proofs[int(number)].kind
                 count[kind] = count.get(kind, 0) + int(times)

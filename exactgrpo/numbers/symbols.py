@@ -6,7 +6,8 @@ definition one step down. A proof tries with the leaves opaque first and expands
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -156,10 +157,11 @@ class Symbols:
         self.definitions[name, level] = x()
 
 
-def _total(terms: Any) -> Expression:
+def _total(terms: Iterable[Expression]) -> Expression:
+    """Equal terms are one term, so that sums over prompts or responses that are alike stay small."""
     total: Expression = node(0)
-    for term in terms:
-        total = ex.add(total, term)
+    for term, times in Counter(terms).items():
+        total = ex.add(total, term if times == 1 else ex.mul(node(times), term))
     return total
 
 

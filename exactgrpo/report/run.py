@@ -9,7 +9,7 @@ from exactgrpo.errors import UndecidedError
 from exactgrpo.numbers.decision import Proof
 from exactgrpo.numbers.expression import Expression
 from exactgrpo.numbers.real import Real
-from exactgrpo.report.numbers import DIGITS, number_data
+from exactgrpo.report.numbers import DIGITS, Format
 from exactgrpo.update.run import Run
 from exactgrpo.update.trace import Evidence, Step, Term
 
@@ -19,9 +19,9 @@ FORMAT = "exactgrpo.run/1"
 def run_data(run: Run, *, digits: int = DIGITS) -> dict[str, Any]:
     """JSON data of a run: status, theta, counts, proofs by kind, and every step with its terms and decisions.
 
-    Numbers are those of `report.numbers.number_data`, vectors have one entry for each parameter in the order of `parameters`.
+    Numbers are those of `report.numbers.Format.data`, vectors have one entry for each parameter in the order of `parameters`.
     """
-    writer = _Writer(digits)
+    writer = _Writer(Format.of(run, digits))
     return {
         "format": FORMAT,
         "status": run.status,
@@ -44,15 +44,15 @@ def _undecided(error: UndecidedError) -> dict[str, Any]:
 
 
 class _Writer:
-    def __init__(self, digits: int) -> None:
-        self.digits = digits
+    def __init__(self, form: Format) -> None:
+        self.form = form
         self.known: dict[Expression, dict[str, Any]] = {}
 
     def number(self, x: Real) -> dict[str, Any]:
         """The data of one expression is made once: samples with the same response share theirs."""
         known = self.known.get(x.expression)
         if known is None:
-            known = self.known[x.expression] = number_data(x, self.digits)
+            known = self.known[x.expression] = self.form.data(x)
         return known
 
     def vector(self, xs: tuple[Real, ...]) -> list[dict[str, Any]]:
@@ -69,9 +69,8 @@ class _Writer:
             "proposal": None if step.proposal is None else self.vector(step.proposal),
             "in_domain": step.in_domain,
             "terms": [self.term(term) for term in step.terms],
-            "decisions": [
-                {"question": d.question, "sign": d.sign, "proof": _proof(d.proof)} for d in step.decisions()
-            ],
+            "decisions": [{"question": d.question, "sign": d.sign, "proof": _proof(d.proof)} for d in step.decisions()],
+            "draw_comparisons": step.draw_comparisons(),
         }
 
     def term(self, term: Term) -> dict[str, Any]:

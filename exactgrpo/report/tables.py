@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exactgrpo.numbers.real import Real
-from exactgrpo.report.numbers import DIGITS, number_text
+from exactgrpo.report.numbers import DIGITS, Format
 from exactgrpo.update.run import Run
 from exactgrpo.update.trace import Step
 
@@ -21,19 +21,19 @@ MAX_ROWS = 16
 
 def run_tables(run: Run, *, digits: int = DIGITS) -> Iterator[RenderableType]:
     """The parts of a run's report, in order: status, steps, terms, evidence, counts."""
-    problem = run.problem
+    problem, form = run.problem, Format.of(run, digits)
     sizes = f"{len(problem.prompts)} prompts, G = {problem.group_size}, T = {problem.outer_iterations}, K = {problem.inner_steps}"
     yield Text.assemble(("status  ", "bold"), (run.status, "bold green" if run.status == "complete" else "bold yellow"), f"   ({sizes})")
-    yield Text.assemble(("theta   ", "bold"), _vector(problem.parameters, run.theta, digits))
+    yield Text.assemble(("theta   ", "bold"), _vector(problem.parameters, run.theta, form))
     if run.undecided is not None:
         yield Text(str(run.undecided))
-    yield _steps(run, digits)
+    yield _steps(run, form)
     for step in run.steps:
         if len(step.terms) <= MAX_ROWS:
             yield Text(f"terms at step {step.level[0]},{step.level[1]}", "bold")
-            yield _terms(step, digits)
+            yield _terms(step, form)
         if step.evidence is not None:
-            yield from _evidence(step, digits)
+            yield from _evidence(step, form)
     counts = run.counts
     yield Text(
         f"counts  draws {counts.draws}, reward evaluations {counts.reward_evaluations}, mass evaluations {counts.mass_evaluations}, "
@@ -51,12 +51,12 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _vector(names: Sequence[str], values: Sequence[Real], digits: int) -> str:
-    shown = ", ".join(f"{name} = {number_text(x, digits)}" for name, x in zip(names[:MAX_ROWS], values, strict=False))
+def _vector(names: Sequence[str], values: Sequence[Real], form: Format) -> str:
+    shown = ", ".join(f"{name} = {form.text(x)}" for name, x in zip(names[:MAX_ROWS], values, strict=False))
     return shown if len(values) <= MAX_ROWS else f"{shown}, ... ({len(values)} parameters; --json has all)"
 
 
-def _steps(run: Run, digits: int) -> Table:
+def _steps(run: Run, form: Format) -> Table:
     names = run.problem.parameters
     short = len(names) <= 4
     table = _table("t,k", "terms", "F_t", "gradient of F_t", "next theta")
@@ -67,33 +67,33 @@ def _steps(run: Run, digits: int) -> Table:
         elif step.gradient is None:
             gradient, proposal = "undecided", ""
         else:
-            gradient = _column(step.gradient, digits, short)
-            proposal = _column(step.proposal or (), digits, short)
+            gradient = _column(step.gradient, form, short)
+            proposal = _column(step.proposal or (), form, short)
             if step.in_domain is False:
                 proposal += "\noutside U"
-        objective = "" if step.objective is None else number_text(step.objective, digits)
+        objective = "" if step.objective is None else form.text(step.objective)
         table.add_row(f"{step.level[0]},{step.level[1]}", sides, objective, gradient, proposal)
     return table
 
 
-def _column(values: Sequence[Real], digits: int, short: bool) -> str:
+def _column(values: Sequence[Real], form: Format, short: bool) -> str:
     shown = values if short else values[:3]
-    text = "\n".join(number_text(x, digits) for x in shown)
+    text = "\n".join(form.text(x) for x in shown)
     return text if short else f"{text}\n... ({len(values)} entries)"
 
 
-def _terms(step: Step, digits: int) -> Table:
+def _terms(step: Step, form: Format) -> Table:
     table = _table("prompt", "sample", "response", "A", "rho", "side", "proof")
     for term in step.terms:
-        ratio = "" if term.ratio is None else number_text(term.ratio, digits)
+        ratio = "" if term.ratio is None else form.text(term.ratio)
         proof = "" if term.proof is None else f"{term.proof.kind}: {term.proof.detail}"
         table.add_row(
-            Text(term.prompt), str(term.sample + 1), Text(term.response), number_text(term.advantage, digits), ratio, term.side, proof
+            Text(term.prompt), str(term.sample + 1), Text(term.response), form.text(term.advantage), ratio, term.side, proof
         )
     return table
 
 
-def _evidence(step: Step, digits: int) -> Iterator[RenderableType]:
+def _evidence(step: Step, form: Format) -> Iterator[RenderableType]:
     evidence = step.evidence
     if evidence is None:
         return
@@ -102,5 +102,5 @@ def _evidence(step: Step, digits: int) -> Iterator[RenderableType]:
     yield Text(f"no gradient at step {step.level[0]},{step.level[1]}: at a kink are {kinks}{more}")
     table = _table("parameter", "left derivative", "right derivative")
     for name, (left, right) in list(zip(step.problem.parameters, evidence.one_sided(), strict=True))[:MAX_ROWS]:
-        table.add_row(name, number_text(left, digits), number_text(right, digits))
+        table.add_row(name, form.text(left), form.text(right))
     yield table

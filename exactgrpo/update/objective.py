@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactgrpo.numbers.arithmetic import Arithmetic, Key, Rows, Signs
+from exactgrpo.numbers.arithmetic import Arithmetic, Column, Key, Rows, Signs
 from exactgrpo.policies.family import Policy
 from exactgrpo.update.groups import Groups
 from exactgrpo.update.problem import Problem
+
+NOTHING = Column([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,15 @@ def cotangent(
 
 
 def value(
-    arithmetic: Arithmetic, problem: Problem, policy: Policy, frozen: Frozen, rho: Any, active: npt.NDArray[np.intp]
+    arithmetic: Arithmetic, problem: Problem, policy: Policy, frozen: Frozen, rho: Any | None, active: npt.NDArray[np.intp]
 ) -> Any:
-    """F_t, a vector of one entry."""
+    """F_t, a vector of one entry. `rho` is None where every ratio is 1: the clipped sum is then (1/(G M)) sum A = 0."""
     size = len(frozen.groups.drawn)
-    everything = rho_or_bound(arithmetic, frozen, rho, active, size)
-    total = arithmetic.sums(frozen.weight * everything, _one_row(problem, "terms", size))
+    if rho is None:
+        total = arithmetic.exact(NOTHING)
+    else:
+        everything = rho_or_bound(arithmetic, frozen, rho, active, size)
+        total = arithmetic.sums(frozen.weight * everything, _one_row(problem, "terms", size))
     if frozen.log_reference is not None:
         gap = policy.mass * (policy.log_mass() - frozen.log_reference)
         penalty = arithmetic.sums(gap, _one_row(problem, "support", problem.family.rows.size))

@@ -30,15 +30,16 @@ class Answer:
 def evaluate(arithmetic: Arithmetic, problem: Problem, key: Key, policy: Policy, frozen: Frozen, *, first: bool) -> Answer:
     """Ask the oracle at theta with the masses `policy`; `first` says that theta is the frozen parameter itself."""
     groups = frozen.groups
-    rho = ratios(policy, frozen)
     everything = np.arange(len(groups.drawn))
     if first:
+        rho = arithmetic.exact(groups.ones)
         active, ties = everything, everything[:0]
     else:
+        rho = ratios(policy, frozen)
         signs = clip_signs(arithmetic, key, rho, frozen)
         active, ties = np.flatnonzero(signs < 0), np.flatnonzero(signs == 0)
     arithmetic.observe("rho", key, lambda: rho)
-    arithmetic.observe("objective", key, lambda: value(arithmetic, problem, policy, frozen, rho, active))
+    arithmetic.observe("objective", key, lambda: value(arithmetic, problem, policy, frozen, None if first else rho, active))
     bends = tuple(int(i) for i in ties if _bends(arithmetic, key, problem, policy, frozen, int(i)))
     gradient = policy.pullback(cotangent(arithmetic, problem, policy, frozen, active))
     if not bends:

@@ -189,10 +189,9 @@ class Step:
         return ("smooth tie" if on_other_bound else side), table.proof(tie_key, place)
 
     def decisions(self) -> Iterator[Decision]:
-        """Every comparison of the step, those of the domain included, in order."""
+        """The comparisons of the step in order: ratios, slopes at kinks, domain."""
         t, k = self.level
-        draw_keys = [key for key in self.execution.table.signs if key[0] == t and key[1] == "draw"] if k == 1 else []
-        keys: list[Key] = [*draw_keys, (t, k, "ratio"), *((t, k, "slope", i) for i in range(len(self.groups.drawn)))]
+        keys: list[Key] = [(t, k, "ratio"), *((t, k, "slope", i) for i in range(len(self.groups.drawn)))]
         keys += [(t, k, "domain", stage) for stage in range(len(self.stages))]
         table = self.execution.table
         for key in keys:
@@ -201,10 +200,13 @@ class Step:
             for place, sign in enumerate(table.signs[key].tolist()):
                 yield Decision(_question(self.problem, self.groups, key, place), None if sign == OPEN else sign, table.proof(key, place))
 
+    def draw_comparisons(self) -> dict[str, int]:
+        """How many comparisons each kind of proof has decided for the exact sampler, in the first inner step of an iteration."""
+        t, k = self.level
+        return self.execution.table.tally(lambda key: k == 1 and key[0] == t and key[1] == "draw")
+
 
 def _question(problem: Problem, groups: Groups, key: Key, place: int) -> str:
-    if key[1] == "draw":
-        return f"cumulative mass against the {'lower' if key[3] == 'low' else 'upper'} end of a dyadic interval of {key[2]} bits"
     if key[2] == "domain":
         return f"condition {place + 1} of U, stage {key[3] + 1}, against 0"
     if key[2] == "slope":
