@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Any
@@ -81,15 +82,16 @@ class Balls(ListArithmetic):
 
     def signs(self, key: Key, x: Any, y: Any, *, soft: bool = False) -> Signs:
         def decide(signs: Signs, todo: npt.NDArray[np.intp]) -> None:
-            left, right = x.entries, y.entries
-            for i in todo.tolist():
-                a, b = left[i], right[i]
-                if a < b:
-                    signs[i] = -1
-                elif a > b:
-                    signs[i] = 1
+            everything = len(todo) == len(signs)
+            left, right = (v.entries if everything else v[todo].entries for v in (x, y))
+            below = np.fromiter(map(operator.lt, left, right), bool, len(todo))
+            signs[todo[below]] = -1
+            for j in np.flatnonzero(~below).tolist():
+                a, b = left[j], right[j]
+                if a > b:
+                    signs[todo[j]] = 1
                 elif a.is_exact() and b.is_exact() and a == b:
-                    signs[i] = 0
+                    signs[todo[j]] = 0
 
         return self.table.ask(key, len(x), decide, self.proof, soft=soft)
 

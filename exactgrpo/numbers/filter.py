@@ -52,16 +52,28 @@ with precision(256):
     _POWERS = np.array([float(arb(2) ** (arb(j) / 64)) for j in range(64)])
 
 
+_TAYLOR = (1 / 120, 1 / 24, 1 / 6, 0.5, 1.0)
+
+
 def _exp(a: Floats) -> Floats:
     """exp with relative error below 3u for |a| <= 690."""
     k = np.rint(a * 92.33248261893589)  # 64 / log 2; any integer within one of the true quotient does
-    r = (a - k * _LN2_64_HIGH) - k * _LN2_64_LOW
-    p = r * (1 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720))))))
     n = k.astype(np.int64)
-    t = _POWERS.take(n & 63)
-    t = t + t * p
-    scale: Floats = (((n >> 6) + 1023) << 52).view(np.float64)
-    return t * scale  # type: ignore[no-any-return]
+    r = k * _LN2_64_HIGH
+    np.subtract(a, r, out=r)
+    k *= _LN2_64_LOW
+    r -= k
+    p = r * (1 / 720)
+    for coefficient in _TAYLOR:
+        p += coefficient
+        p *= r
+    t: Floats = _POWERS.take(n & 63)
+    p *= t
+    t += p
+    n &= -64
+    n <<= 46
+    t.view(np.int64)[...] += n  # times 2^(n >> 6), exactly: t is near [1, 2) and |n >> 6| < 1000, so t stays a normal number
+    return t
 
 
 class Interval:
@@ -77,7 +89,7 @@ class Interval:
         return len(self.m)
 
     def __getitem__(self, positions: Any) -> Interval:
-        return Interval(self.m[positions], self.r[positions])
+        return Interval(self.m.take(positions), self.r.take(positions))
 
     @staticmethod
     def ones(size: int) -> Interval:
@@ -91,19 +103,53 @@ class Interval:
 
     def __add__(self, other: Any) -> Interval:
         other = _interval(other)
-        m = self.m + other.m
-        return Interval(m, (self.r + other.r + U * np.abs(m)) * UP + TINY)
+        return self._rounded(self.m + other.m, other)
 
     def __sub__(self, other: Any) -> Interval:
-        return self + (-_interval(other))
+        other = _interval(other)
+        return self._rounded(self.m - other.m, other)
 
     def __rsub__(self, other: Any) -> Interval:
-        return _interval(other) + (-self)
+        return _interval(other) - self
+
+    def _rounded(self, m: Floats, other: Interval) -> Interval:
+        """The computed sum or difference m with its radius; in place, since passes over memory are what the filter costs."""
+        r = np.abs(m)
+        r *= U
+        r += self.r
+        r += other.r
+        r *= UP
+        r += TINY
+        return Interval(m, r)
 
     def __mul__(self, other: Any) -> Interval:
         other = _interval(other)
+        if len(other.m) == 1:
+            b, r_b = float(other.m[0]), float(other.r[0])
+            if abs(b) > 2.0**-900 and r_b < abs(b) / 2:
+                return self._scaled(b, r_b)
         m = self.m * other.m
-        return Interval(m, (np.abs(self.m) * other.r + (np.abs(other.m) + other.r) * self.r + U * np.abs(m)) * UP + TINY)
+        r = np.abs(other.m)
+        r += other.r
+        r = r * self.r
+        part = np.abs(self.m) * other.r
+        r += part
+        np.abs(m, out=part)
+        part *= U  # never |a| (u|b|): that product may underflow first
+        r += part
+        r *= UP
+        r += TINY
+        return Interval(m, r)
+
+    def _scaled(self, b: float, r_b: float) -> Interval:
+        """Times one number b, not tiny: |a| r_b = |a b| (r_b/|b|), and UP enters through the scalars, not by a pass over the vector."""
+        m = self.m * b
+        r = self.r * ((abs(b) + r_b) * UP)
+        part = np.abs(m)
+        part *= (U + r_b / abs(b)) * UP
+        r += part
+        r += TINY
+        return Interval(m, r)
 
     def __truediv__(self, other: Any) -> Interval:
         other = _interval(other)
@@ -119,7 +165,11 @@ class Interval:
 
 
 def _interval(x: Any) -> Interval:
-    return x if isinstance(x, Interval) else enclosed([x])
+    if isinstance(x, Interval):
+        return x
+    if isinstance(x, int) and -(2**53) <= x <= 2**53:
+        return Interval(np.array([float(x)]), np.zeros(1))
+    return enclosed([x])
 
 
 def enclosed(numbers: Sequence[Exact | int]) -> Interval:
@@ -145,9 +195,13 @@ class Filter:
     def __init__(self, table: DecisionTable | None = None) -> None:
         self.table = table if table is not None else DecisionTable()
         self.proof = Proof("enclosure", 53, "float64 midpoint and radius")
+        self._numbers: dict[Exact | int, Interval] = {}
 
     def number(self, value: Exact | int) -> Interval:
-        return enclosed([value])
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = enclosed([value])
+        return number
 
     def exact(self, column: Column) -> Interval:
         vector = column.cache.get("filter")
@@ -157,9 +211,15 @@ class Filter:
 
     def exp(self, x: Interval) -> Interval:
         near = (np.abs(x.m) < 690) & (x.r <= 0.5)
-        m = _exp(np.where(near, x.m, 0.0))
-        r = (m * (x.r * (1 + x.r) + 4 * U)) * UP + TINY  # exp(r) - 1 <= r (1 + r) for r <= 1/2
-        if not near.all():
+        everywhere = bool(near.all())
+        m = _exp(x.m if everywhere else np.where(near, x.m, 0.0))
+        r = x.r + 1  # exp(r) - 1 <= r (1 + r) for r <= 1/2
+        r *= x.r
+        r += 4 * U
+        r *= m
+        r *= UP
+        r += TINY
+        if not everywhere:
             low = (x.m <= -690) & (x.r <= 0.5)  # exp(-689.5) < 2^-990
             m, r = np.where(near, m, 0.0), np.where(near, r, np.where(low, 2.0**-990, np.inf))
         return Interval(m, r)
@@ -196,8 +256,14 @@ class Filter:
     def _apply(self, a: Floats, b: Floats, x: Interval, terms: int) -> Interval:
         # gamma_k |A||x| for the sum, one more u for the rounding of A itself, two in reserve; TINY covers underflow of each product
         e = (terms + 4) * U
-        tiny = TINY * (1 + terms * (1 + np.abs(x.m).max(initial=0.0) + x.r.max(initial=0.0)))
-        return Interval(a @ x.m, (b @ (x.r + e * np.abs(x.m))) * (1 + 4 * e) + tiny)
+        size = np.abs(x.m)
+        tiny = TINY * (1 + terms * (1 + size.max(initial=0.0) + x.r.max(initial=0.0)))
+        size *= e
+        size += x.r
+        r = b @ size
+        r *= 1 + 4 * e
+        r += tiny
+        return Interval(a @ x.m, r)
 
     def linear(self, matrix: Matrix, x: Interval) -> Interval:
         a, _, b, _ = self._dense(matrix)
@@ -209,7 +275,10 @@ class Filter:
 
     def sums(self, x: Interval, rows: Rows) -> Interval:
         e = (longest(rows) + 2) * U
-        return Interval(row_reduce(np.add, x.m, rows), row_reduce(np.add, x.r + e * np.abs(x.m), rows) * (1 + 4 * e) + TINY)
+        each = np.abs(x.m)
+        each *= e
+        each += x.r
+        return Interval(row_reduce(np.add, x.m, rows), row_reduce(np.add, each, rows) * (1 + 4 * e) + TINY)
 
     def cumulate(self, x: Interval, rows: Rows) -> Interval:
         e = (longest(rows) + 2) * U
@@ -230,14 +299,19 @@ class Filter:
         return Interval(np.concatenate([v.m for v in vectors]), np.concatenate([v.r for v in vectors]))
 
     def shift(self, x: Interval, rows: Rows) -> Interval:
-        m = x.m - row_reduce(np.maximum, x.m, rows)[rows.owner]
-        return Interval(m, (x.r + U * np.abs(m)) * UP + TINY)
+        m = row_reduce(np.maximum, x.m, rows).take(rows.owner)
+        np.subtract(x.m, m, out=m)
+        r = np.abs(m)
+        r *= U
+        r += x.r
+        r *= UP
+        r += TINY
+        return Interval(m, r)
 
     def signs(self, key: Key, x: Interval, y: Interval, *, soft: bool = False) -> Signs:
         def decide(signs: Signs, todo: npt.NDArray[np.intp]) -> None:
-            d = x - y
-            signs[(signs == OPEN) & (d.m > d.r)] = 1
-            signs[(signs == OPEN) & (d.m < -d.r)] = -1
+            d, r = x.m - y.m, (x.r + y.r) * UP + TINY  # UP also covers the rounding of d: |x - y| >= |d|/(1 + u)
+            signs[todo] = np.where(np.abs(d) > r, np.sign(d), OPEN)[todo]
 
         return self.table.ask(key, len(x), decide, self.proof, soft=soft)
 

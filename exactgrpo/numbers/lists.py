@@ -54,7 +54,7 @@ class ListVector:
 
     def __getitem__(self, positions: npt.NDArray[np.intp]) -> Any:
         entries = self.entries
-        return type(self)([entries[i] for i in positions.tolist()])
+        return type(self)(list(map(entries.__getitem__, positions.tolist())))
 
     def __len__(self) -> int:
         return len(self.entries)
