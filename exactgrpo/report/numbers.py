@@ -50,16 +50,16 @@ class Format:
         >>> Format().data(Real.of(Fraction(7, 5)))
         {'exact': '7/5', 'decimal': '1.4000000000', 'float64': 1.4}
         """
-        exact = self.exact(x)
-        data: dict[str, Any] = {"exact": exact, "decimal": None, "float64": None}
+        data: dict[str, Any] = {"exact": None, "decimal": None, "float64": None}
         try:
             x = _told_from_zero(x)
+            data["exact"] = self.exact(x)
             data["decimal"] = x.digits(self.digits)
             double = x.to_float64()
             data["float64"] = double if abs(double) != float("inf") else "-inf" if double < 0 else "inf"
         except (UndecidedError, LimitError):
             pass
-        if exact is None:
+        if data["exact"] is None:
             data["lower"], data["upper"] = enclosing_decimals(x, self.digits)
         return data
 
@@ -69,11 +69,11 @@ class Format:
         >>> Format().text(Real.of(2).sqrt()), Format().text(Real.of(Fraction(10**40, 3**60)))
         ('sqrt(2)', '2.3589824876e11...')
         """
-        exact = self.exact(x)
-        if exact is not None and len(exact) <= 2 * PRINTED:
-            return exact
         try:
             x = _told_from_zero(x)
+            exact = self.exact(x)
+            if exact is not None and len(exact) <= 2 * PRINTED:
+                return exact
             return f"{x.digits(min(self.digits, PRINTED))}..."
         except UndecidedError:
             lower, upper = enclosing_decimals(x, 3)

@@ -28,8 +28,9 @@ def run_tables(run: Run, *, digits: int = DIGITS) -> Iterator[RenderableType]:
     if run.undecided is not None:
         yield Text(str(run.undecided))
     yield _steps(run, form)
+    shows_all = sum(len(step.terms) for step in run.steps) <= 2 * MAX_ROWS
     for step in run.steps:
-        if len(step.terms) <= MAX_ROWS:
+        if shows_all or (step.evidence is not None and len(step.terms) <= MAX_ROWS):
             yield Text(f"terms at step {step.level[0]},{step.level[1]}", "bold")
             yield _terms(step, form)
         if step.evidence is not None:

@@ -44,8 +44,8 @@ def clip_term(rho: Any, advantage: Any, *, epsilon: Any) -> ClipTerm:
     low, high = (Real.of(x, "epsilon") for x in (epsilon if isinstance(epsilon, tuple) else (epsilon, epsilon)))
     if ratio <= 0:
         raise InputError("rho", repr(ratio), "a ratio of positive masses is positive")
-    if not 0 < low or not low < 1 or not 0 < high or (not isinstance(epsilon, tuple) and not high < 1):
-        raise UpdateError("epsilon", repr(low if not 0 < low or not low < 1 else high), "0 < epsilon < 1")
+    if not low > 0 or not low < 1 or not high > 0 or (not isinstance(epsilon, tuple) and not high < 1):
+        raise UpdateError("epsilon", repr(low if not low > 0 or not low < 1 else high), "0 < epsilon < 1")
     zero = Real.of(0)
     sign = a.sign().value
     if sign == 0:

@@ -86,7 +86,7 @@ class Groups:
 
     For each term: `drawn` its flat position, `share` the number of its samples times R - mean, over G M; `group` and
     `variance` its group's variance; `side` the sign of A; `bound` 1 + eps_high for A > 0 and 1 - eps_low for A < 0, the only
-    place where it can have a kink; `other` the other bound, where a smooth tie can be; `ones` its ratio at the frozen parameter. `term_of[prompt][sample]` is the term
+    place where it can have a kink; `other` the other bound, where a smooth tie can be. `term_of[prompt][sample]` is the term
     of a sample, or -1 for zero advantage.
     """
 
@@ -98,7 +98,6 @@ class Groups:
     side: npt.NDArray[np.int8]
     bound: Column
     other: Column
-    ones: Column
     term_of: tuple[tuple[int, ...], ...]
 
     @classmethod
@@ -136,7 +135,6 @@ class Groups:
             np.array(side, np.int8),
             Column(high if s > 0 else low for s in side),
             Column(low if s > 0 else high for s in side),
-            Column([1] * len(side)),
             tuple(term_of),
         )
 

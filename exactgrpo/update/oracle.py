@@ -32,14 +32,14 @@ def evaluate(arithmetic: Arithmetic, problem: Problem, key: Key, policy: Policy,
     groups = frozen.groups
     everything = np.arange(len(groups.drawn))
     if first:
-        rho = arithmetic.exact(groups.ones)
+        rho = None
         active, ties = everything, everything[:0]
     else:
         rho = ratios(policy, frozen)
+        arithmetic.observe("rho", key, lambda: rho)
         signs = clip_signs(arithmetic, key, rho, frozen)
         active, ties = np.flatnonzero(signs < 0), np.flatnonzero(signs == 0)
-    arithmetic.observe("rho", key, lambda: rho)
-    arithmetic.observe("objective", key, lambda: value(arithmetic, problem, policy, frozen, None if first else rho, active))
+    arithmetic.observe("objective", key, lambda: value(arithmetic, problem, policy, frozen, rho, active))
     bends = tuple(int(i) for i in ties if _bends(arithmetic, key, problem, policy, frozen, int(i)))
     gradient = policy.pullback(cotangent(arithmetic, problem, policy, frozen, active))
     if not bends:

@@ -164,8 +164,11 @@ class Step:
             for i, y in enumerate(draws):
                 term = self.groups.term_of[q][i]
                 side, proof = sides[term] if term >= 0 else ("zero advantage", EQUAL_REWARDS)
-                ratio = Real.of(self.execution.value("rho", self.level, term)) if term >= 0 and self.is_answered else None
+                ratio = self._ratio(term) if term >= 0 and self.is_answered else None
                 yield Term(prompt.name, i, prompt.responses[y], self.advantages[q][i], ratio, side, proof)
+
+    def _ratio(self, term: int) -> Real:
+        return Real(node(1)) if self.level[1] == 1 else Real(self.execution.value("rho", self.level, term))
 
     def _side(self, term: int) -> tuple[Side, Proof | None]:
         if self.level[1] == 1:
