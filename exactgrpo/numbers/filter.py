@@ -1,8 +1,8 @@
 """The float64 filter: certified midpoint-radius arithmetic on IEEE doubles, vectorised; it decides ordinary comparisons cheaply.
 
 u = 2^-53. Radii are computed in round-to-nearest and then multiplied by UP = 1 + 2^-49, which covers at most 12 roundings of
-non-negative terms, and TINY = 2^-1000 is added, which covers every underflow (below 2^-1020 in total). NaN or infinity means "knows nothing": all tests are
-written so that NaN answers false, and the decision stays open.
+non-negative terms, and TINY = 2^-1000 is added, which covers every underflow (below 2^-1020 in total). NaN or infinity means
+"knows nothing": all tests are written so that NaN answers false, and the decision stays open.
 
 Bounds used, for operands (a, r_a) and (b, r_b) with computed midpoint m:
     a + b   r_a + r_b + u|m|
@@ -12,7 +12,8 @@ Bounds used, for operands (a, r_a) and (b, r_b) with computed midpoint m:
     sums    |computed - exact| <= gamma_k |A||x| for any order of summation and with or without fma (Higham, Accuracy and
             Stability of Numerical Algorithms, section 3.1), so BLAS may be used
     exp     own code: Cody-Waite reduction with 64 table entries and a Taylor polynomial of degree 6, total below 3u; 4u used
-    log     numpy's logarithm y, checked afterwards: d = |m exp(-y) - 1| + 6u bounds |exp(log m - y) - 1|, so |log m - y| <= d (1 + 2d) for d < 1/4
+    log     numpy's logarithm y, checked afterwards: d = |m exp(-y) - 1| + 6u bounds |exp(log m - y) - 1|, so that
+            |log m - y| <= d (1 + 2d) for d < 1/4
 The filter is skipped where the thread does not round to nearest or flushes subnormals (`is_ieee`).
 """
 
