@@ -77,7 +77,8 @@ def logged_groups(rows: list[dict[str, str]]) -> str:
         writers = [w for w in WRITERS if w in scores]
         support = ", ".join(f'"{w}"' for w in writers)
         lines += ["", "[[prompts]]", f'name = "{name}"', f"responses = [{support}]", f"rewards = [{', '.join(scores[w] for w in writers)}]"]
-    lines += ["", "[policy]", 'family = "softmax"', f"parameters = {json.dumps(WRITERS)}", f"theta0 = {[0] * len(WRITERS)}", "", "[policy.features]"]
+    lines += ["", "[policy]", 'family = "softmax"', f"parameters = {json.dumps(WRITERS)}", f"theta0 = {[0] * len(WRITERS)}"]
+    lines += ["", "[policy.features]"]
     for name, scores in groups.items():
         matrix = [[int(w == v) for v in WRITERS] for w in WRITERS if w in scores]
         lines.append(f"{name} = {json.dumps(matrix)}")
