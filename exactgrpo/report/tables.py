@@ -22,7 +22,7 @@ MAX_ROWS = 16
 def run_tables(run: Run, *, digits: int = DIGITS) -> Iterator[RenderableType]:
     """The parts of a run's report, in order: status, steps, terms, evidence, counts."""
     problem, form = run.problem, Format.of(run, digits)
-    sizes = f"{len(problem.prompts)} prompts, G = {problem.group_size}, T = {problem.outer_iterations}, K = {problem.inner_steps}"
+    sizes = f"M = {len(problem.prompts)}, G = {problem.group_size}, T = {problem.outer_iterations}, K = {problem.inner_steps}"
     yield Text.assemble(("status  ", "bold"), (run.status, "bold green" if run.status == "complete" else "bold yellow"), f"   ({sizes})")
     yield Text.assemble(("theta   ", "bold"), _vector(problem.parameters, run.theta, form))
     if run.undecided is not None:

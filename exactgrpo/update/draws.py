@@ -29,7 +29,8 @@ class Support(Protocol):
 class Draws(Protocol):
     """Where the G responses of each prompt and outer iteration come from."""
 
-    def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None: ...
+    def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
+        """Raise DrawError unless the draws fit the problem."""
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
         """Positions in each prompt's support, drawn at outer iteration t (from 1) from the masses of theta_{t-1}."""
@@ -60,6 +61,7 @@ class Tape:
         return cls(tuple(tuple(tuple(g) for g in outer) for outer in draws), tuple(positions))
 
     def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
+        """Raise DrawError unless there are group_size draws for each outer iteration and prompt, inside the supports."""
         if len(self.positions) != outer_iterations:
             raise DrawError("update.draws", f"{len(self.positions)} outer iterations", f"draws for each of the {outer_iterations} outer iterations")
         for t, outer in enumerate(self.positions):
@@ -72,6 +74,7 @@ class Tape:
                     raise DrawError(f"update.draws[{t}][{q}]", str(group), f"draws lie in the support of prompt {prompt.name!r}")
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
+        """The supplied positions of outer iteration t."""
         return self.positions[t - 1]
 
 
@@ -88,10 +91,12 @@ class Seed:
     seed: int
 
     def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
+        """Raise DrawError unless the seed is an integer."""
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise DrawError("update.draws.seed", self.seed, "a seed is an integer")
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
+        """Positions drawn at outer iteration t. UndecidedError if a cumulative mass cannot be told from a dyadic number."""
         inner = [range(r.start, r.stop - 1) for r in rows]  # the last cumulative mass is one: no boundary
         owner: list[int] = []
         boundary: list[int] = []

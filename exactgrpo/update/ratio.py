@@ -13,7 +13,7 @@ def sequence_ratio(policy: Sequence[Any], old: Sequence[Any]) -> Real:
     """rho = prod_i pi(y_i | q, y_<i) / pi_old(y_i | q, y_<i): the product over the tokens of one response.
 
     Only the product is a change of measure, E_old[rho f] = E_pi[f]; a mean of log-ratios is another estimator. Masses are positive
-    exact numbers, one for each token. Theorem: see Tokens.v and Ratio.v.
+    exact numbers, one for each token. Theorems: token_ratio_eq, token_change_of_measure (Tokens.v).
 
     >>> sequence_ratio(["3/4", "1/3"], ["1/2", "1/2"])
     Real('1')

@@ -200,6 +200,17 @@ def run(problem: Problem, *, digits: int = 15, progress: Progress | None = None,
 
     theta^(k) = theta^(k-1) + eta_{t,k} grad F_t(theta^(k-1)) for t = 1..T, k = 1..K, with draws from theta_{t-1}. `digits`
     plans the first working precision; any number of digits can be asked for later. `max_bits` bounds the refinement of a
-    comparison whose number class has no decision procedure; such a run ends as ``"undecided"`` instead.
+    comparison whose number class has no decision procedure; such a run ends as ``"undecided"`` instead. `progress(arithmetic, level)`
+    is called at each gradient attempt. Theorems: Procedure.v, Grpo.v, Objective.v.
+
+    >>> from exactgrpo import Problem, Prompt, Seed, Softmax
+    >>> prompt = Prompt.of("q", ["a", "b"], [1, 0])
+    >>> problem = Problem.of(
+    ...     prompts=[prompt], family=Softmax.of([[[1], [0]]], size=1), theta0=[0], group_size=4, outer_iterations=1, inner_steps=2,
+    ...     epsilon="1/5", beta=0, step_size=1, draws=Seed(1),
+    ... )
+    >>> finished = run(problem)
+    >>> finished.status, finished.theta[0].digits(20)
+    ('complete', '0.39652482470219427118')
     """
     return Run(problem, digits=digits, progress=progress, max_bits=max_bits)
