@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Any
@@ -47,7 +46,7 @@ class Balls(ListArithmetic):
         self.proof = Proof("enclosure", bits, "separated balls")
 
     def exp(self, x: Any) -> Any:
-        return BallVector(list(map(arb.exp, x.entries)))
+        return BallVector(list(map(arb.exp, x.array)))
 
     def log(self, x: Any) -> Any:
         return BallVector(list(map(arb.log, x.entries)))
@@ -82,15 +81,12 @@ class Balls(ListArithmetic):
 
     def signs(self, key: Key, x: Any, y: Any, *, soft: bool = False) -> Signs:
         def decide(signs: Signs, todo: npt.NDArray[np.intp]) -> None:
-            everything = len(todo) == len(signs)
-            left, right = (v.entries if everything else v[todo].entries for v in (x, y))
-            below = np.fromiter(map(operator.lt, left, right), bool, len(todo))
-            signs[todo[below]] = -1
-            for j in np.flatnonzero(~below).tolist():
+            left, right = x.array.take(todo), y.array.take(todo)
+            below, above = (left < right).astype(bool), (left > right).astype(bool)
+            signs[todo[below]], signs[todo[above]] = -1, 1
+            for j in np.flatnonzero(~(below | above)).tolist():
                 a, b = left[j], right[j]
-                if a > b:
-                    signs[todo[j]] = 1
-                elif a.is_exact() and b.is_exact() and a == b:
+                if a.is_exact() and b.is_exact() and a == b:
                     signs[todo[j]] = 0
 
         return self.table.ask(key, len(x), decide, self.proof, soft=soft)

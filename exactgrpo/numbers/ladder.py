@@ -73,15 +73,14 @@ class Execution(Generic[Outcome]):
     def _decide(self) -> Outcome:
         rationals = Rationals(self.table)
         try:
-            return self.program(rationals)
+            return self._execute(rationals)
         except NotRepresentable:
             pass
         finally:
             self._exact = rationals.observed
         if is_ieee():
             try:
-                with np.errstate(all="ignore"):
-                    return self.program(Filter(self.table))
+                return self._execute(Filter(self.table))
             except (Open, NotRepresentable):
                 pass
         raised = False
@@ -90,7 +89,7 @@ class Execution(Generic[Outcome]):
             balls = Balls(bits, self.table, record=self._names)
             try:
                 with precision(bits):
-                    outcome = self.program(balls)
+                    outcome = self._execute(balls)
             except Open as question:
                 if raised:
                     self._settle(question)
@@ -98,6 +97,11 @@ class Execution(Generic[Outcome]):
             else:
                 self._remember(bits, balls)
                 return outcome
+
+    def _execute(self, arithmetic: Arithmetic) -> Outcome:
+        """The program in one arithmetic; NaN and infinity are answers of the filter, and libraries under the balls may raise flags."""
+        with np.errstate(all="ignore"):
+            return self.program(arithmetic)
 
     def _settle(self, question: Open) -> None:
         """Decide the open places of one comparison: prove an identity, or refine until separated."""
@@ -142,7 +146,7 @@ class Execution(Generic[Outcome]):
             balls = Balls(planned, self.table, record=self._names)
             try:
                 with precision(planned):
-                    self.program(balls)
+                    self._execute(balls)
             except Open:
                 pass  # everything before the open comparison is recorded
             record = self._remember(planned, balls)

@@ -1,63 +1,75 @@
-"""Vectors that are lists of scalars which know + - * /: the shared part of the ball and the rational arithmetic."""
+"""Vectors of scalars which know + - * /, kept as object arrays: the shared part of the ball and the rational arithmetic.
+
+NumPy walks an object array with the operators of its entries, which is faster than `map` over lists, and gathers without
+touching the entries at all. Results are the same objects that the operators give.
+"""
 
 from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from exactgrpo.numbers.arithmetic import Column, DecisionTable, Exact, Key, Rows
+from exactgrpo.numbers.ragged import row_reduce
+
+Objects = npt.NDArray[np.object_]
+
+
+class _Entries(Sized, Iterable[Any], Protocol):
+    """A list, or an object array."""
 
 
 class ListVector:
-    """A list of scalars; `scalar` makes one from an exact number."""
+    """An object array of scalars; `scalar` makes one from an exact number."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("array",)
 
-    def __init__(self, entries: list[Any]) -> None:
-        self.entries = entries
+    def __init__(self, entries: _Entries) -> None:
+        self.array: Objects = entries if isinstance(entries, np.ndarray) else np.fromiter(entries, np.object_, len(entries))
 
     @staticmethod
     def scalar(value: Any) -> Any:
         raise TypeError("a subclass names its scalar")
 
-    def _zip(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
-        right = other.entries if isinstance(other, ListVector) else itertools.repeat(self.scalar(other))
-        return type(self)(list(map(operation, self.entries, right)))
+    @property
+    def entries(self) -> list[Any]:
+        """The scalars as a list."""
+        return self.array.tolist()  # type: ignore[no-any-return]
+
+    def _with(self, operation: np.ufunc, other: Any) -> Any:
+        return type(self)(operation(self.array, other.array if isinstance(other, ListVector) else self.scalar(other)))
 
     def __add__(self, other: Any) -> Any:
-        return self._zip(operator.add, other)
+        return self._with(np.add, other)
 
     def __sub__(self, other: Any) -> Any:
-        return self._zip(operator.sub, other)
+        return self._with(np.subtract, other)
 
     def __mul__(self, other: Any) -> Any:
-        return self._zip(operator.mul, other)
+        return self._with(np.multiply, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return self._zip(operator.truediv, other)
+        return self._with(np.true_divide, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        number = self.scalar(other)
-        return type(self)([number / x for x in self.entries])
+        return type(self)(np.true_divide(self.scalar(other), self.array))
 
     def __rsub__(self, other: Any) -> Any:
-        number = self.scalar(other)
-        return type(self)([number - x for x in self.entries])
+        return type(self)(np.subtract(self.scalar(other), self.array))
 
     def __neg__(self) -> Any:
-        return type(self)(list(map(operator.neg, self.entries)))
+        return type(self)(np.negative(self.array))
 
     def __getitem__(self, positions: npt.NDArray[np.intp]) -> Any:
-        entries = self.entries
-        return type(self)(list(map(entries.__getitem__, positions.tolist())))
+        return type(self)(self.array.take(positions))
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.array)
 
 
 class ListArithmetic:
@@ -79,13 +91,16 @@ class ListArithmetic:
         return vector
 
     def sums(self, x: Any, rows: Rows) -> Any:
+        if rows.count and min(rows.lengths):
+            return self.Vector(row_reduce(np.add, x.array, rows))
         entries, start, zero = x.entries, rows.start, self.Vector.scalar(0)
         return self.Vector([sum(entries[a + 1 : b], entries[a]) if b > a else zero for a, b in itertools.pairwise(start)])
 
     def cumulate(self, x: Any, rows: Rows) -> Any:
+        entries: list[Any] = x.entries
         out: list[Any] = []
         for a, b in itertools.pairwise(rows.start):
-            out += itertools.accumulate(x.entries[a:b])
+            out += itertools.accumulate(entries[a:b])
         return self.Vector(out)
 
     def products(self, x: Any, rows: Rows) -> Any:
@@ -106,13 +121,13 @@ class ListArithmetic:
         return self.Vector(out)
 
     def place(self, x: Any, positions: npt.NDArray[np.intp], size: int) -> Any:
-        out = [self.Vector.scalar(0)] * size
-        for i, value in zip(positions.tolist(), x.entries, strict=True):
-            out[i] = value
+        out = np.empty(size, np.object_)
+        out.fill(self.Vector.scalar(0))
+        out[positions] = x.array
         return self.Vector(out)
 
     def join(self, vectors: Sequence[Any]) -> Any:
-        return self.Vector(list(itertools.chain.from_iterable(v.entries for v in vectors)))
+        return self.Vector(np.concatenate([v.array for v in vectors]))
 
     def shift(self, x: Any, rows: Rows) -> Any:
         return x

@@ -65,11 +65,13 @@ class Rationals(ListArithmetic):
 
     def linear(self, matrix: Matrix, x: Any) -> Any:
         rows = self._rows(matrix, "linear", matrix.rows)
-        return self._small([sum((a * x.entries[j] for j, a in row), fmpq(0)) for row in rows])
+        entries = x.entries
+        return self._small([sum((a * entries[j] for j, a in row), fmpq(0)) for row in rows])
 
     def adjoint(self, matrix: Matrix, y: Any) -> Any:
         rows = self._rows(matrix, "adjoint", matrix.columns)
-        return self._small([sum((a * y.entries[i] for i, a in row), fmpq(0)) for row in rows])
+        entries = y.entries
+        return self._small([sum((a * entries[i] for i, a in row), fmpq(0)) for row in rows])
 
     def sums(self, x: Any, rows: Rows) -> Any:
         return self._small(super().sums(x, rows).entries)
@@ -79,9 +81,9 @@ class Rationals(ListArithmetic):
 
     def signs(self, key: Key, x: Any, y: Any, *, soft: bool = False) -> Signs:
         def decide(signs: Signs, todo: npt.NDArray[np.intp]) -> None:
+            left, right = x.entries, y.entries
             for i in todo.tolist():
-                a, b = x.entries[i], y.entries[i]
-                signs[i] = (a > b) - (a < b)
+                signs[i] = (left[i] > right[i]) - (left[i] < right[i])
 
         return self.table.ask(key, len(x), decide, self.proof, soft=soft)
 
