@@ -13,6 +13,7 @@ from flint import fmpq
 
 from exactgrpo.errors import InexactInputError, InputError, LimitError
 from exactgrpo.numbers.expression import RATIONAL, Expression, cone, enclose
+from exactgrpo.numbers.from_sympy import is_sympy, read
 from exactgrpo.numbers.precision import precision
 
 Exact: TypeAlias = Fraction | Expression
@@ -28,8 +29,8 @@ MAX_EXPONENT = 10_000
 def exact(x: object, place: str = "value") -> Exact:
     """Return `x` as an exact number: a `Fraction` when it is rational, else an `Expression`.
 
-    Accepted are int, Fraction, Decimal (the decimal itself), text in the grammar of `exactgrpo.numbers.text`, and exact
-    expressions and reals. `place` names the input in error messages.
+    Accepted are int, Fraction, Decimal (the decimal itself), integers of NumPy, text in the grammar of `exactgrpo.numbers.text`,
+    exact expressions and reals, and SymPy expressions without symbols or Floats. `place` names the input in error messages.
 
     Raises InexactInputError for a float, LimitError for a number of more than `MAX_BITS` bits, ParseError and DomainError
     for text, InputError for anything else (a bool is not a number; NaN and infinities are not numbers).
@@ -67,6 +68,11 @@ def _from_object(x: object, place: str) -> Exact:
         x = x.expression
     if isinstance(x, Expression):
         return settled(x)
+    if is_sympy(x):
+        from exactgrpo.numbers.builders import ExactBuilder
+
+        number: Exact = read(x, ExactBuilder(), place)
+        return number
     raise InputError(place, x, "an exact number is needed: int, Fraction, Decimal, text, Expression or Real")
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from exactgrpo.errors import PolicyError
 from exactgrpo.numbers.arithmetic import Arithmetic, Column, Rows, index
 from exactgrpo.numbers.formula import Formula
 from exactgrpo.policies.family import Policy, PolicyFamily
+from exactgrpo.policies.inputs import FormulaInput, InequalityInput, formula_bounds, formula_of, parameter_names, table
 
 Values = dict[Formula, Any]
 
@@ -34,15 +34,25 @@ class Expressions(PolicyFamily):
 
     @classmethod
     def of(
-        cls, weights: Sequence[Sequence[Formula]], *, parameters: Sequence[str], inequalities: Sequence[Formula] = ()
+        cls,
+        weights: Sequence[Sequence[FormulaInput]],
+        *,
+        parameters: Sequence[Any],
+        inequalities: Sequence[InequalityInput] = (),
     ) -> Expressions:
-        """weights[prompt][response] is a formula in the named parameters."""
-        flat = tuple(e for one in weights for e in one)
-        for e in (*flat, *inequalities):
-            unknown = sorted(e.parameters() - set(parameters))
-            if unknown:
-                raise PolicyError("policy.weights", unknown[0], f"formulas use the parameters {', '.join(parameters)}")
-        return cls(Rows(map(len, weights)), len(parameters), flat, tuple(inequalities), tuple(parameters))
+        """Return the family of the weights: weights[prompt][response] is a formula in the named parameters.
+
+        Formulas, inequalities and parameters may be written in the forms that `exactgrpo.policies.inputs` lists. Raises PolicyError
+        for a wrong shape or kind, and the errors of `numbers.text`, each with its place, such as ``weights[0][1]``.
+
+        >>> family = Expressions.of([["exp(-t)", "sqrt(t)/2"]], parameters=["t"], inequalities=["t < 3"])
+        >>> [str(formula) for formula in (*family.weights, *family.inequalities)]
+        ['exp(((-1)*t))', '((1/2)*(t)^(1/2))', '(((-1)*t) + 3)']
+        """
+        names = parameter_names(parameters, None)
+        rows = table(weights, "weights")
+        flat = tuple(formula_of(w, names, f"weights[{q}][{j}]") for q, row in enumerate(rows) for j, w in enumerate(row))
+        return cls(Rows(map(len, rows)), len(names), flat, tuple(formula_bounds(inequalities, names)), tuple(names))
 
     def at(self, arithmetic: Arithmetic, theta: Any) -> Policy:
         rows = self.rows

@@ -31,12 +31,14 @@ class PolicyFamily:
     """Base class of policy families; a family of your own defines `rows`, `size` and `at`, and `domain` where U is not R^d.
 
     `rows` is the ordered policy support: one row for each prompt, one position for each response. `size` is the number of
-    parameters d. The promises that a family makes, for every theta in U: each mass is positive, the masses of a prompt sum to
-    one, and `pullback` is the adjoint of the derivative of the masses. `exactgrpo` checks positivity and the sums at theta0.
+    parameters d; `parameters` may name them. The promises that a family makes, for every theta in U: each mass is positive, the
+    masses of a prompt sum to one, and `pullback` is the adjoint of the derivative of the masses. `exactgrpo` checks positivity
+    and the sums at theta0.
     """
 
     rows: Rows
     size: int
+    parameters: tuple[str, ...] = ()
     masses_by_construction: ClassVar[bool] = False
 
     def at(self, arithmetic: Arithmetic, theta: Any) -> Policy:

@@ -8,7 +8,8 @@ from typing import Any
 
 from exactgrpo.numbers.arithmetic import Arithmetic, Rows
 from exactgrpo.policies.family import Policy, PolicyFamily
-from exactgrpo.policies.terms import Polynomial, Terms
+from exactgrpo.policies.inputs import InequalityInput, PolynomialInput, parameter_names, polynomial, polynomial_bounds, table
+from exactgrpo.policies.terms import Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +23,39 @@ class Rational(PolicyFamily):
     size: int
     weights: Terms
     inequalities: Terms | None = None
+    parameters: tuple[str, ...] = ()
     masses_by_construction = True
 
     @classmethod
-    def of(cls, weights: Sequence[Sequence[Polynomial]], *, size: int, inequalities: Sequence[Polynomial] = ()) -> Rational:
-        """weights[prompt][response] is a polynomial in `size` parameters."""
-        flat = [w for one in weights for w in one]
-        bounds = Terms.of_polynomials(inequalities, size) if inequalities else None
-        return cls(Rows(map(len, weights)), size, Terms.of_polynomials(flat, size), bounds)
+    def of(
+        cls,
+        weights: Sequence[Sequence[PolynomialInput]],
+        *,
+        parameters: Sequence[Any] | None = None,
+        size: int | None = None,
+        inequalities: Sequence[InequalityInput] = (),
+    ) -> Rational:
+        """Return the family of the weights: weights[prompt][response] is a polynomial in the parameters.
+
+        Polynomials, inequalities and parameters may be written in the forms that `exactgrpo.policies.inputs` lists; with `size`
+        in place of `parameters` these are called theta1, theta2, ... Raises PolicyError for a wrong shape or kind, and the
+        errors of `numbers.text`, each with its place, such as ``weights[0][1]``.
+
+        >>> family = Rational.of([["t", "1 - t"], ["t^2", "1/2"]], parameters=["t"], inequalities=["t < 1"])
+        >>> family.size, family.rows.lengths
+        (1, (2, 2))
+        """
+        names = parameter_names(parameters, size)
+        rows = table(weights, "weights")
+        flat = [polynomial(w, names, f"weights[{q}][{j}]") for q, row in enumerate(rows) for j, w in enumerate(row)]
+        bounds = polynomial_bounds(inequalities, names)
+        return cls(
+            Rows(map(len, rows)),
+            len(names),
+            Terms.of_polynomials(flat, len(names)),
+            Terms.of_polynomials(bounds, len(names)) if bounds else None,
+            tuple(names),
+        )
 
     def at(self, arithmetic: Arithmetic, theta: Any) -> Policy:
         rows = self.rows

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactgrpo.errors import PolicyError
-from exactgrpo.numbers.arithmetic import Arithmetic, Column, Exact, Matrix, Rows
+from exactgrpo.numbers.arithmetic import Arithmetic, Column, Matrix, Rows
 from exactgrpo.numbers.decision import decide_sign
+from exactgrpo.numbers.inputs import exact_list, listed
 from exactgrpo.policies.family import Policy, PolicyFamily
-from exactgrpo.policies.terms import Polynomial, Terms
+from exactgrpo.policies.inputs import InequalityInput, Number, described, parameter_names, polynomial_bounds, table
+from exactgrpo.policies.terms import Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,34 +27,50 @@ class Softmax(PolicyFamily):
     features: Matrix
     base: Column | None = None
     inequalities: Terms | None = None
+    parameters: tuple[str, ...] = ()
     masses_by_construction = True
 
     @classmethod
     def of(
         cls,
-        features: Sequence[Sequence[Sequence[Exact | int]]],
+        features: Sequence[Sequence[Sequence[Number]]],
         *,
-        size: int,
-        base: Sequence[Sequence[Exact | int]] | None = None,
-        inequalities: Sequence[Polynomial] = (),
+        parameters: Sequence[Any] | None = None,
+        size: int | None = None,
+        base: Sequence[Sequence[Number]] | None = None,
+        inequalities: Sequence[InequalityInput] = (),
     ) -> Softmax:
-        """features[prompt][response] is the row phi of `size` exact numbers; base[prompt][response] is positive (default 1)."""
-        rows = Rows(map(len, features))
-        for q, matrix in enumerate(features):
+        """Return the family of the features: features[prompt][response] is the row phi, one exact number for each parameter.
+
+        base[prompt][response] is positive (1 where it is missing). Numbers are what `exactgrpo.numbers.rational.exact` accepts;
+        inequalities may be written in the forms that `exactgrpo.policies.inputs` lists, in the names `parameters`, or
+        theta1, theta2, ... without them. Raises PolicyError for a wrong shape or a base that is not positive, and the errors of
+        `exact`, each with its place, such as ``features[0][1][2]``; UndecidedError if the sign of a base cannot be decided.
+
+        >>> family = Softmax.of([[["1/2", 0], [0, 1]]], base=[[1, "sqrt(2)"]], inequalities=["theta1 < 5"])
+        >>> family.size, family.features.rows
+        (2, [[(0, Fraction(1, 2))], [(1, Fraction(1, 1))]])
+        """
+        matrices = [
+            [listed(row, f"features[{q}][{j}]", error=PolicyError) for j, row in enumerate(matrix)]
+            for q, matrix in enumerate(table(features, "features"))
+        ]
+        names = parameter_names(parameters, len(matrices[0][0]) if parameters is None and size is None else size)
+        for q, matrix in enumerate(matrices):
             for j, row in enumerate(matrix):
-                if len(row) != size:
-                    raise PolicyError(f"features[{q}][{j}]", len(row), f"a row of features has one number for each of the {size} parameters")
-        column = None
-        if base is not None:
-            if [len(b) for b in base] != list(rows.lengths):
-                raise PolicyError("base", [len(b) for b in base], "base has one number for each response")
-            column = Column(b for one in base for b in one)
-            for q, one in enumerate(base):
-                for j, b in enumerate(one):
-                    if decide_sign(b, question=f"base[{q}][{j}] > 0").value <= 0:
-                        raise PolicyError(f"base[{q}][{j}]", str(b), "a base mass is positive")
-        bounds = Terms.of_polynomials(inequalities, size) if inequalities else None
-        return cls(rows, size, Matrix((row for matrix in features for row in matrix), size), column, bounds)
+                if len(row) != len(names):
+                    rule = f"a row of features has one number for each of the {len(names)} parameters"
+                    raise PolicyError(f"features[{q}][{j}]", f"{len(row)} numbers", rule)
+        phi = [exact_list(row, f"features[{q}][{j}]") for q, matrix in enumerate(matrices) for j, row in enumerate(matrix)]
+        bounds = polynomial_bounds(inequalities, names)
+        return cls(
+            Rows(map(len, matrices)),
+            len(names),
+            Matrix(phi, len(names)),
+            None if base is None else _base(base, list(map(len, matrices))),
+            Terms.of_polynomials(bounds, len(names)) if bounds else None,
+            tuple(names),
+        )
 
     def at(self, arithmetic: Arithmetic, theta: Any) -> Policy:
         rows = self.rows
@@ -76,3 +94,16 @@ class Softmax(PolicyFamily):
     def domain(self, arithmetic: Arithmetic, theta: Any) -> Iterator[Any]:
         if self.inequalities is not None:
             yield self.inequalities.at(arithmetic, theta)[0]
+
+
+def _base(base: Sequence[Sequence[Number]], lengths: Sequence[int]) -> Column:
+    rows = table(base, "base")
+    if [len(row) for row in rows] != lengths:
+        raise PolicyError("base", f"rows of {described(map(len, rows))}", f"base has one number for each response: {described(lengths)}")
+    masses = [exact_list(row, f"base[{q}]") for q, row in enumerate(rows)]
+    for q, row in enumerate(masses):
+        for j, mass in enumerate(row):
+            place = f"base[{q}][{j}]"
+            if decide_sign(mass, question=f"{place} > 0").value <= 0:
+                raise PolicyError(place, rows[q][j], "a base mass is positive")
+    return Column(mass for row in masses for mass in row)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from exactgrpo.errors import PolicyError
+from exactgrpo.errors import LimitError, PolicyError
 from exactgrpo.numbers import expression as ex
 from exactgrpo.numbers.arithmetic import Arithmetic, Exact, Rows
+from exactgrpo.numbers.inputs import listed
 from exactgrpo.numbers.symbols import node
 from exactgrpo.policies.family import Policy, PolicyFamily
-from exactgrpo.policies.protocol import GenerationProtocol
+from exactgrpo.policies.inputs import InequalityInput, Names, PolynomialInput, parameter_names, polynomial, polynomial_bounds
+from exactgrpo.policies.protocol import MAX_RESPONSES, GenerationProtocol
 from exactgrpo.policies.rational import Rational
 from exactgrpo.policies.softmax import Softmax
 from exactgrpo.policies.terms import Polynomial, Terms
@@ -31,6 +33,7 @@ class Tokens(PolicyFamily):
     size: int
     conditionals: PolicyFamily
     masses: Terms
+    parameters: tuple[str, ...] = ()
     masses_by_construction = True
 
     @classmethod
@@ -38,38 +41,49 @@ class Tokens(PolicyFamily):
         cls,
         protocol: GenerationProtocol,
         prompts: Sequence[str],
-        tables: Mapping[str, Mapping[str, Polynomial]],
+        tables: Mapping[str, Mapping[str, PolynomialInput]],
         *,
-        size: int,
         conditional: Literal["softmax", "rational"],
-        inequalities: Sequence[Polynomial] = (),
+        parameters: Sequence[Any] | None = None,
+        size: int | None = None,
+        inequalities: Sequence[InequalityInput] = (),
     ) -> Tokens:
-        """tables[context][token] is an affine logit (softmax) or a polynomial weight (rational) in `size` parameters.
+        """Return the family of the tables: tables[context][token] is an affine logit (softmax) or a polynomial weight (rational).
 
-        The longest matching context wins: ``"q1 x y"``, ``"q1 x"``, ``"q1"``, then ``"*"``.
+        `prompts` are the names of the prompts. The longest matching context wins: ``"q1 x y"``, ``"q1 x"``, ``"q1"``, then ``"*"``.
+        Logits, weights, inequalities and parameters may be written in the forms that `exactgrpo.policies.inputs` lists; with `size`
+        in place of `parameters` these are called theta1, theta2, ... Raises PolicyError for a wrong shape or kind, LimitError for
+        too many responses, and the errors of `numbers.text`, each with its place, such as ``logits['*']['x']``.
+
+        >>> protocol = GenerationProtocol.of(["x"], end=".", max_length=2)
+        >>> Tokens.of(protocol, ["q"], {"*": {"x": "t", ".": 0}}, conditional="softmax", parameters=["t"]).rows.lengths
+        (3,)
         """
-        for context, table in tables.items():
-            if set(table) != set(protocol.tokens):
-                wrong = sorted(set(table) ^ set(protocol.tokens))
-                raise PolicyError(f"logits[{context!r}]", wrong[0], f"a context gives one entry for each of the tokens {', '.join(protocol.tokens)}")
-        responses, width = protocol.responses(), len(protocol.tokens)
-        position = {token: i for i, token in enumerate(protocol.tokens)}
-        used: dict[str, int] = {}
-        paths: list[list[int]] = []
-        for prompt in prompts:
-            rows: dict[tuple[str, ...], int] = {}
-            for response in responses:
-                path = []
-                for i, token in enumerate(response):
-                    prefix = response[:i]
-                    row = rows.get(prefix)
-                    if row is None:
-                        row = rows[prefix] = used.setdefault(_matching(tables, prompt, prefix), len(used))
-                    path.append(row * width + position[token])
-                paths.append(path)
-        entries = [[tables[context][token] for token in protocol.tokens] for context in used]
-        inner = _softmax(entries, size, inequalities, list(used)) if conditional == "softmax" else Rational.of(entries, size=size, inequalities=inequalities)
-        return cls(Rows([len(responses)] * len(prompts)), size, inner, Terms([[(Fraction(1), path)] for path in paths], inner.rows.size))
+        if not isinstance(protocol, GenerationProtocol):
+            raise PolicyError("protocol", protocol, "a GenerationProtocol is needed")
+        if not isinstance(conditional, str) or conditional not in ("softmax", "rational"):
+            raise PolicyError("conditional", conditional, "conditional is 'softmax' or 'rational'")
+        names = parameter_names(parameters, size)
+        form = "logits" if conditional == "softmax" else "weights"
+        polynomials = _polynomials(tables, protocol.tokens, names, form)
+        prompts = listed(prompts, "prompts", error=PolicyError)
+        if len(prompts) == 0:
+            raise PolicyError("prompts", [], "there is at least one prompt")
+        for q, prompt in enumerate(prompts):
+            if not isinstance(prompt, str):
+                raise PolicyError(f"prompts[{q}]", prompt, "the name of a prompt is text")
+        if len(prompts) * protocol.support_size() > MAX_RESPONSES:
+            raise LimitError("prompts", f"{len(prompts)} prompts", f"all prompts together have at most {MAX_RESPONSES} responses")
+        used, paths = _paths(protocol, prompts, polynomials, form)
+        entries = [[polynomials[context][token] for token in protocol.tokens] for context in used]
+        bounds = polynomial_bounds(inequalities, names)
+        inner: PolicyFamily
+        if conditional == "softmax":
+            inner = _softmax(entries, list(names), bounds)
+        else:
+            inner = Rational.of(entries, parameters=list(names), inequalities=bounds)
+        rows = Rows([protocol.support_size()] * len(prompts))
+        return cls(rows, len(names), inner, Terms([[(Fraction(1), path)] for path in paths], inner.rows.size), tuple(names))
 
     def at(self, arithmetic: Arithmetic, theta: Any) -> Policy:
         choice = self.conditionals.at(arithmetic, theta)
@@ -84,32 +98,76 @@ class Tokens(PolicyFamily):
         return self.conditionals.domain(arithmetic, theta)
 
 
-def _matching(tables: Mapping[str, Any], prompt: str, prefix: tuple[str, ...]) -> str:
+def _polynomials(tables: Any, tokens: Sequence[str], names: Names, form: str) -> dict[str, dict[str, Polynomial]]:
+    """The tables read and checked: an entry for each token, affine where it is a logit."""
+    if not isinstance(tables, Mapping):
+        raise PolicyError(form, tables, "a table from contexts to tables of tokens is needed")
+    made: dict[str, dict[str, Polynomial]] = {}
+    known, missing = set(tokens), object()
+    for context, entries in tables.items():
+        place = f"{form}[{context!r}]"
+        if not isinstance(context, str):
+            raise PolicyError(form, context, "a context is text")
+        if not isinstance(entries, Mapping):
+            raise PolicyError(place, entries, "a table from tokens to polynomials is needed")
+        wrong = next((token for token in (*tokens, *entries) if token not in entries or token not in known), missing)
+        if wrong is not missing:
+            raise PolicyError(place, wrong, f"a context gives one entry for each of the tokens {', '.join(tokens)}")
+        made[context] = {token: polynomial(entries[token], names, f"{place}[{token!r}]") for token in tokens}
+        for token, logit in made[context].items():
+            if form == "logits" and any(sum(powers) > 1 for powers in logit):
+                raise PolicyError(f"{place}[{token!r}]", entries[token], "a logit is an affine formula in the parameters")
+    return made
+
+
+def _paths(
+    protocol: GenerationProtocol, prompts: Sequence[str], tables: Mapping[str, Any], form: str
+) -> tuple[list[str], list[list[int]]]:
+    """The contexts that occur, and for each response the positions of its conditionals in their tables."""
+    width = len(protocol.tokens)
+    position = {token: i for i, token in enumerate(protocol.tokens)}
+    responses = protocol.responses()
+    used: dict[str, int] = {}
+    paths: list[list[int]] = []
+    for prompt in prompts:
+        rows: dict[tuple[str, ...], int] = {}
+        for response in responses:
+            path = []
+            for i, token in enumerate(response):
+                prefix = response[:i]
+                row = rows.get(prefix)
+                if row is None:
+                    row = rows[prefix] = used.setdefault(_matching(tables, prompt, prefix, form), len(used))
+                path.append(row * width + position[token])
+            paths.append(path)
+    return list(used), paths
+
+
+def _matching(tables: Mapping[str, Any], prompt: str, prefix: tuple[str, ...], form: str) -> str:
     for length in range(len(prefix), -1, -1):
         context = " ".join((prompt, *prefix[:length]))
         if context in tables:
             return context
     if ANY_CONTEXT in tables:
         return ANY_CONTEXT
-    raise PolicyError("policy.logits", " ".join((prompt, *prefix)), "every context has a table of its own, of a shorter context, or '*'")
+    raise PolicyError(form, " ".join((prompt, *prefix)), "every context has a table of its own, of a shorter context, or '*'")
 
 
-def _softmax(entries: list[list[Polynomial]], size: int, inequalities: Sequence[Polynomial], names: list[str]) -> Softmax:
+def _softmax(entries: list[list[Polynomial]], names: list[str], bounds: list[Polynomial]) -> Softmax:
+    """The affine logits of each context as features, their constants as bases."""
     features: list[list[list[Exact | int]]] = []
     base: list[list[Exact | int]] = []
-    zero = (0,) * size
-    for name, context in zip(names, entries, strict=True):
+    zero = (0,) * len(names)
+    for context in entries:
         features.append([])
         base.append([])
         for logit in context:
-            row: list[Exact | int] = [0] * size
+            row: list[Exact | int] = [0] * len(names)
             for powers, coefficient in logit.items():
-                if sum(powers) > 1:
-                    raise PolicyError(f"logits[{name!r}]", str(dict(logit)), "a logit is an affine formula in the parameters")
                 if powers != zero:
                     row[powers.index(1)] = coefficient
             features[-1].append(row)
             constant = logit.get(zero, 0)
             base[-1].append(1 if constant == 0 else ex.exp(node(constant)))
     plain = all(b == 1 for one in base for b in one)
-    return Softmax.of(features, size=size, base=None if plain else base, inequalities=inequalities)
+    return Softmax.of(features, parameters=names, base=None if plain else base, inequalities=bounds)
