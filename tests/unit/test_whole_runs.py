@@ -52,7 +52,7 @@ Masses = Callable[[Vector], list[tuple[Vector, list[Vector]]]]
 
 @dataclass
 class Update:
-    """The update in floating point of many digits. `sides` notes for each step which samples are clipped."""
+    """The update in floating point of many digits. For each step, `sides` notes which samples are clipped, `values` the objective."""
 
     masses: Masses
     rewards: list[list[Fraction]]
@@ -64,6 +64,7 @@ class Update:
     step_size: Fraction
     seed: int
     sides: list[list[bool]] = field(default_factory=list)
+    values: Vector = field(default_factory=list)
 
     def run(self, outer: int, inner: int) -> Vector:
         for t in range(outer):
@@ -90,26 +91,34 @@ class Update:
         return [number(r - mean) / s if s else mpf(0) for r in rewards]
 
     def gradient(self, old: list[Vector], draws: list[list[int]], advantages: list[Vector]) -> Vector:
-        now, total, step = self.masses(self.theta), [mpf(0)] * len(self.theta), []
+        now, total, step, value = self.masses(self.theta), [mpf(0)] * len(self.theta), [], mpf(0)
         high, low = number(1 + self.epsilon), number(1 - self.epsilon)
         for (p, score), before, ys, group, ref in zip(now, old, draws, advantages, self.reference, strict=True):
             weight = [-number(self.beta) * x * log(x / r) if self.beta else mpf(0) for x, r in zip(p, ref, strict=True)]
+            value += sum(weight) / len(now)
             for y, a in zip(ys, group, strict=True):
                 rho = p[y] / before[y]
                 is_clipped = (a > 0 and rho > high) or (a < 0 and rho < low)
                 step.append(bool(is_clipped))
+                value += min(rho * a, max(low, min(rho, high)) * a) / len(ys) / len(now)
                 if not is_clipped:
                     weight[y] += a * rho / len(ys)
             for w, row in zip(weight, score, strict=True):
                 if w:
                     total = [x + w * s / len(now) for x, s in zip(total, row, strict=True)]
         self.sides.append(step)
+        self.values.append(value)
         return total
 
 
 def number(x: Fraction | int) -> Any:
     x = Fraction(x)
     return mpf(x.numerator) / x.denominator
+
+
+def fraction(x: Any) -> Fraction:
+    with workdps(200):
+        return Fraction(int(mp.floor(x * mpf(10) ** 150)), 10**150)
 
 
 def softmax_masses(features: Sequence[Sequence[Sequence[Fraction]]]) -> Masses:
@@ -267,11 +276,15 @@ def check(problem: Problem, other: Callable[[], Update]) -> Run:
         expected = update.run(problem.outer_iterations, problem.inner_steps)
         noise = Fraction(1, 10**100)
         for x, (lower, upper), reference in zip(result.theta, bounds, expected, strict=True):
-            value = Fraction(int(mp.floor(reference * mpf(10) ** 150)), 10**150)
+            value = fraction(reference)
             assert lower - noise <= value <= upper + noise
             assert upper - lower <= Fraction(1, 10**DIGITS) * abs(lower)
             assert abs(Fraction(Decimal(x.digits(DIGITS))) - value) <= Fraction(1, 10 ** (DIGITS - 1)) * abs(value)
-    for step, clipped in zip(result.steps, update.sides, strict=True):
+    for step, clipped, value in zip(result.steps, update.sides, update.values, strict=True):
+        if step.level[1] > 1:
+            assert step.objective is not None
+            lower, upper = step.objective.enclose(DIGITS)
+            assert lower - noise <= fraction(value) <= upper + noise
         assert [term.side == "clipped" for term in step.terms] == clipped
         assert all(d.sign is not None and d.proof is not None and d.proof.kind in PROOFS for d in step.decisions())
         assert all(term.side != "undecided" and term.proof is not None and term.proof.kind in PROOFS for term in step.terms)
