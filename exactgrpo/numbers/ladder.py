@@ -7,6 +7,7 @@ re-run at any precision) agrees with an earlier one and repeats no comparison.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +29,8 @@ Outcome = TypeVar("Outcome")
 Program = Callable[[Arithmetic], Outcome]
 
 KEPT_RECORDS = 3
+FIRST_VALUE_BITS = 4 * 53
+"""Values are first enclosed as sharply as a correctly rounded double asks for, which saves a second run."""
 MAX_BITS = 1 << 15
 
 
@@ -36,7 +39,11 @@ def planned_bits(digits: int, steps: int) -> int:
 
     Radii grow by 2 to 5.3 bits a step in the families measured; 6 are planned for, and 16 in reserve, rounded up to 64.
     """
-    return -(-(int(3.33 * digits) + 16 + 6 * steps) // 64) * 64
+    return _rounded_up(int(3.33 * digits) + 16 + 6 * steps)
+
+
+def _rounded_up(bits: int) -> int:
+    return -(-bits // 64) * 64
 
 
 class Execution(Generic[Outcome]):
@@ -63,7 +70,7 @@ class Execution(Generic[Outcome]):
         self.undecided: UndecidedError | None = None
         self._exact: dict[tuple[str, Key], list[Any]] = {}
         self._records: dict[int, dict[tuple[str, Key], list[arb]]] = {}
-        self._names: set[str] = set()
+        self._everything = False
         self._symbols: Symbols | None = None
         try:
             self.outcome = self._decide()
@@ -86,7 +93,7 @@ class Execution(Generic[Outcome]):
         raised = False
         while True:
             bits = 2 * self.bits if raised else self.bits
-            balls = Balls(bits, self.table, record=self._names)
+            balls = Balls(bits, self.table)
             try:
                 with precision(bits):
                     outcome = self._execute(balls)
@@ -137,20 +144,19 @@ class Execution(Generic[Outcome]):
         return len(exact) if exact is not None else len(self._run_symbols().definitions[name, level])
 
     def enclose(self, key: tuple[str, Key, int], bits: int) -> arb:
-        """A certified enclosure of one leaf, from the program run with about `bits` bits beyond its error growth."""
+        """A certified enclosure of one leaf with about `bits` bits: from an earlier run if it is sharp enough, else from a new one."""
         name, level, i = key
-        planned = max(self.bits, -(-(bits + self.growth) // 64) * 64)
-        record = self._records.get(planned)
-        if record is None or (name, level) not in record:
-            self._names.add(name)
-            balls = Balls(planned, self.table, record=self._names)
-            try:
-                with precision(planned):
-                    self._execute(balls)
-            except Open:
-                pass  # everything before the open comparison is recorded
-            record = self._remember(planned, balls)
-        return record[name, level][i]
+        planned = max(self.bits, _rounded_up(max(bits, FIRST_VALUE_BITS) + self.growth))
+        for made in sorted(self._records, reverse=True):
+            record = self._records[made]
+            if (name, level) in record and (made >= planned or record[name, level][i].rel_accuracy_bits() >= bits):
+                return record[name, level][i]
+        # whoever asks for more than parameters soon asks for the rest of it, so one run records everything
+        self._everything = self._everything or name != "theta"
+        balls = Balls(planned, self.table, record=None if self._everything else ())
+        with precision(planned), contextlib.suppress(Open):  # everything before an open comparison is recorded
+            self._execute(balls)
+        return self._remember(planned, balls)[name, level][i]
 
     def expand(self, key: tuple[str, Key, int]) -> Expression:
         """The definition of one leaf over the leaves before it."""
@@ -167,10 +173,8 @@ class Execution(Generic[Outcome]):
         stale = symbols is None or (needed not in symbols.definitions if needed else True)
         if symbols is None or stale:
             symbols = self._symbols = Symbols(self.table, self.value)
-            try:
+            with contextlib.suppress(Open):  # its sides are kept
                 self.program(symbols)
-            except Open:
-                pass  # its sides are kept
         return symbols
 
     def _remember(self, bits: int, balls: Balls) -> dict[tuple[str, Key], list[arb]]:

@@ -34,6 +34,7 @@ class PolicyFamily:
     parameters d; `parameters` may name them. The promises that a family makes, for every theta in U: each mass is positive, the
     masses of a prompt sum to one, and `pullback` is the adjoint of the derivative of the masses. `exactgrpo` checks positivity
     and the sums at theta0.
+    Theorems: family_grpo, family_oracle_exact (Family.v): what holds of the update holds of every such family.
     """
 
     rows: Rows

@@ -15,7 +15,10 @@ MAX_TOKENS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class GenerationProtocol:
-    """Responses end with the end token or have the maximum length (truncation); the end token counts towards the length."""
+    """Responses end with the end token or have the maximum length (truncation); the end token counts towards the length.
+
+    Theorems: responses_shape, responses_nodup (Tokens.v).
+    """
 
     vocabulary: tuple[str, ...]
     end: str

@@ -16,6 +16,8 @@ from exactgrpo.policies.terms import Terms
 class Rational(PolicyFamily):
     """pi_theta(y_j|q) = w_j(theta) / sum_i w_i(theta), polynomials over Q.
 
+    Theorems: pirat_pos, pirat_sum, pirat_diff (RatFam.v), rational_family (Instances.v).
+
     U is the set where every weight, and every further `inequalities` polynomial, is positive.
     """
 

@@ -18,7 +18,10 @@ from exactgrpo.policies.terms import Terms
 
 @dataclass(frozen=True, eq=False)
 class Simplex(PolicyFamily):
-    """pi_theta(y_j|q) = theta_{q,j} for j < n_q, and one minus their sum for the last response; U is the open simplex."""
+    """pi_theta(y_j|q) = theta_{q,j} for j < n_q, and one minus their sum for the last response; U is the open simplex.
+
+    Theorems: simplex_masses, simplex_domain, simplex_family (Simplex.v).
+    """
 
     rows: Rows
     size: int

@@ -19,6 +19,8 @@ from exactgrpo.policies.terms import Terms
 class Softmax(PolicyFamily):
     """pi_theta(y_j|q) = base_j exp(phi_j . theta) / sum_i base_i exp(phi_i . theta), with grad pi_j = pi_j (phi_j - E phi).
 
+    Theorems: softmax_pos, softmax_sum, softmax_diff (Softmax.v), softmax_family (Instances.v).
+
     U is R^d, or the part of it where every `inequalities` polynomial is positive (an open box or polytope).
     """
 

@@ -15,6 +15,8 @@ Polynomial = Mapping[tuple[int, ...], Fraction]
 class Terms:
     """value_j = sum over the terms (c, path) of j of c * prod_{i in path} x_i, with its pullback; no division anywhere.
 
+    Theorem: gR_correct (Poly.v), for polynomials.
+
     >>> from exactgrpo.numbers.rationals import Rationals
     >>> from exactgrpo.numbers.arithmetic import Column
     >>> terms = Terms.of_polynomials([{(2, 0): Fraction(3), (0, 1): Fraction(1)}], 2)  # 3 a^2 + b

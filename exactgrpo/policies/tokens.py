@@ -26,6 +26,8 @@ ANY_CONTEXT = "*"
 class Tokens(PolicyFamily):
     """pi_theta(y|q) = prod_i pi_theta(y_i | q, y_1 .. y_{i-1}): the mass of a response is the product of its conditionals.
 
+    Theorems: token_pmf, token_ratio_eq, tokens_family (Tokens.v).
+
     The conditionals are rows of an inner family (softmax or rational); contexts that use the same table share one row.
     """
 

@@ -28,10 +28,11 @@ class ClipTerm:
 def clip_term(rho: Any, advantage: Any, *, epsilon: Any) -> ClipTerm:
     """The clipped term min(rho A, clip(rho, 1 - eps_low, 1 + eps_high) A) with its derivative in rho, exactly, at ties too.
 
-    It equals A min(rho, 1 + eps_high) for A > 0, A max(rho, 1 - eps_low) for A < 0, and 0 for A = 0 (theorems of Clip.v), so
+    It equals A min(rho, 1 + eps_high) for A > 0, A max(rho, 1 - eps_low) for A < 0, and 0 for A = 0 (cterm2_abs), so
     the only kinks are rho = 1 + eps_high with A > 0 and rho = 1 - eps_low with A < 0. `epsilon` is one exact number in (0, 1), or
     a pair (eps_low, eps_high) with eps_low in (0, 1) and eps_high > 0; rho > 0. All are exact numbers (int, Fraction, Decimal,
     text, Real). UndecidedError if the place of an irrational rho against a bound cannot be decided.
+    Theorems: cterm2_pos, cterm2_neg, cterm2_zero (Clip.v).
 
     >>> kink = clip_term("5/4", 1, epsilon="1/4")
     >>> kink.side, kink.left, kink.right, kink.derivative

@@ -15,12 +15,14 @@ def kl_policy_from_reference(policy: Sequence[Any], reference: Sequence[Any]) ->
     Both are probability mass functions of one length, given as exact numbers (int, Fraction, Decimal, text, Real). Where the
     policy is positive and the reference zero, the sum is infinite: ReferenceMassError. Much of the field calls this the reverse
     KL. UndecidedError if the sign or the sum of irrational masses cannot be decided.
+    Theorems: KL_nonneg, KL_eq0_iff (KL.v).
 
     >>> kl_policy_from_reference(["1/2", "1/2"], ["1/4", "3/4"])
     Real('1/2*log(4/3)')
     """
     if len(policy) != len(reference) or not policy:
-        raise InputError("reference", f"{len(reference)} masses", f"one mass for each of the {len(policy)} masses of the policy, at least one")
+        rule = f"one mass for each of the {len(policy)} masses of the policy, at least one"
+        raise InputError("reference", f"{len(reference)} masses", rule)
     pi = _masses(policy, "policy", PolicyError)
     ref = _masses(reference, "reference", ReferenceMassError)
     total = Real.of(0)

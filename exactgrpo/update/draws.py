@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,8 +13,10 @@ import numpy as np
 
 from exactgrpo.errors import DrawError
 from exactgrpo.numbers.arithmetic import Arithmetic, Column, Rows, index
+from exactgrpo.numbers.inputs import listed, refusal
 
 FIRST_BITS = 64
+MAX_SEED_BITS = 256
 
 
 class Support(Protocol):
@@ -38,32 +41,47 @@ class Draws(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """Supplied draws: draws[outer][prompt][sample] is a response, by name."""
+    """Supplied draws: draws[outer][prompt][sample] is a response, by name.
+
+    Theorem: read_word (RunLaw.v): each slot is read back as drawn.
+    """
 
     draws: tuple[tuple[tuple[str, ...], ...], ...]
     positions: tuple[tuple[tuple[int, ...], ...], ...]
 
     @classmethod
     def of(cls, draws: Sequence[Sequence[Sequence[str]]], prompts: Sequence[Support]) -> Tape:
-        """Names looked up in the supports of the prompts."""
-        place_of = [{y: j for j, y in enumerate(p.responses)} for p in prompts]
-        positions = []
-        for t, outer in enumerate(draws):
-            if len(outer) != len(prompts):
-                raise DrawError(f"update.draws[{t}]", f"{len(outer)} groups", f"one group for each of the {len(prompts)} prompts")
-            groups = []
-            for q, (group, known) in enumerate(zip(outer, place_of, strict=True)):
+        """Return the tape: draws[outer][prompt][sample] is looked up in the support of its prompt. Raises DrawError.
+
+        >>> from exactgrpo.update.problem import Prompt
+        >>> Tape.of([[["b", "a"]]], [Prompt.of("q", ["a", "b"], [1, 0])]).positions
+        (((1, 0),),)
+        """
+        supports = listed(prompts, "prompts", error=DrawError)
+        for q, prompt in enumerate(supports):
+            if not isinstance(getattr(prompt, "responses", None), (list, tuple)):
+                raise refusal(f"prompts[{q}]", prompt, "a tape needs the prompts that it is for", DrawError)
+        place_of = [{y: j for j, y in enumerate(p.responses) if isinstance(y, str)} for p in supports]
+        names, positions = [], []
+        for t, outer in enumerate(listed(draws, "update.draws", error=DrawError)):
+            groups = listed(outer, f"update.draws[{t}]", error=DrawError)
+            if len(groups) != len(supports):
+                raise DrawError(f"update.draws[{t}]", f"{len(groups)} groups", f"one group for each of the {len(supports)} prompts")
+            rows = [tuple(listed(group, f"update.draws[{t}][{q}]", error=DrawError)) for q, group in enumerate(groups)]
+            for q, (group, known) in enumerate(zip(rows, place_of, strict=True)):
                 for i, response in enumerate(group):
-                    if response not in known:
-                        raise DrawError(f"update.draws[{t}][{q}][{i}]", response, f"a draw lies in the support of prompt {prompts[q].name!r}")
-                groups.append(tuple(known[y] for y in group))
-            positions.append(tuple(groups))
-        return cls(tuple(tuple(tuple(g) for g in outer) for outer in draws), tuple(positions))
+                    if not isinstance(response, str) or response not in known:
+                        rule = f"a draw lies in the support of prompt {supports[q].name!r}"
+                        raise refusal(f"update.draws[{t}][{q}][{i}]", response, rule, DrawError)
+            names.append(tuple(rows))
+            positions.append(tuple(tuple(known[y] for y in group) for group, known in zip(rows, place_of, strict=True)))
+        return cls(tuple(names), tuple(positions))
 
     def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
         """Raise DrawError unless there are group_size draws for each outer iteration and prompt, inside the supports."""
         if len(self.positions) != outer_iterations:
-            raise DrawError("update.draws", f"{len(self.positions)} outer iterations", f"draws for each of the {outer_iterations} outer iterations")
+            rule = f"draws for each of the {outer_iterations} outer iterations"
+            raise DrawError("update.draws", f"{len(self.positions)} outer iterations", rule)
         for t, outer in enumerate(self.positions):
             if len(outer) != len(prompts):
                 raise DrawError(f"update.draws[{t}]", f"{len(outer)} groups", f"one group for each of the {len(prompts)} prompts")
@@ -92,8 +110,10 @@ class Seed:
 
     def check(self, prompts: Sequence[Support], group_size: int, outer_iterations: int) -> None:
         """Raise DrawError unless the seed is an integer."""
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise DrawError("update.draws.seed", self.seed, "a seed is an integer")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, numbers.Integral):
+            raise refusal("update.draws.seed", self.seed, "a seed is an integer", DrawError)
+        if int(self.seed).bit_length() > MAX_SEED_BITS:
+            raise DrawError("update.draws.seed", self.seed, f"a seed has at most {MAX_SEED_BITS} bits")
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
         """Positions drawn at outer iteration t. UndecidedError if a cumulative mass cannot be told from a dyadic number."""

@@ -117,7 +117,7 @@ def run_procedure(
     `draw(t, theta, prompt, sample)` returns a response; `reward(prompt, response)` an exact number; `gradient(frozen, theta)` the
     gradient of F_t as exact numbers, or None where it is undefined; `domain(theta)` True exactly on U. theta is a tuple of `Real`.
     Counts of masses and logarithms stay 0: they happen inside your oracles. An UndecidedError that an oracle raises ends the run
-    as ``"undecided"``. Theorems: Procedure.v.
+    as ``"undecided"``. Theorems: run_correct, run_counts (Procedure.v).
 
     >>> outcome = run_procedure(
     ...     theta0=["1/2"], prompts=["q"], draw=lambda t, theta, q, i: "ab"[i], reward=lambda q, y: int(y == "a"),

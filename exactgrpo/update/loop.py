@@ -1,7 +1,9 @@
 """The T x K procedure with its three statuses and exact counts, for any oracle.
 
-Theorem (Procedure.v, Grpo.v): the loop ends; every returned theta lies in U; at most T M G draws and T K gradient attempts.
-It promises no monotone improvement, no unbiasedness and no convergence.
+The loop ends; every returned theta lies in U; there are at most T M G draws and T K gradient attempts. It promises no monotone
+improvement, no unbiasedness and no convergence.
+
+Theorems: run_correct, run_valid, run_counts, run_budget (Procedure.v), grpo_main (Grpo.v).
 """
 
 from __future__ import annotations

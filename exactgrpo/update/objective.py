@@ -1,8 +1,11 @@
 """The clipped objective F_t as a function of the masses: ratios, clip sides, KL, value and cotangent.
 
 F_t(theta) = (1/M) sum_q [ (1/G) sum_i min(rho A, clip(rho, 1 - eps_low, 1 + eps_high) A) - beta KL(pi_theta || pi_ref) ].
-A term equals A min(rho, 1 + eps_high) for A > 0, A max(rho, 1 - eps_low) for A < 0 and 0 for A = 0 (Clip.v), so each term has
+A term equals A min(rho, 1 + eps_high) for A > 0, A max(rho, 1 - eps_low) for A < 0 and 0 for A = 0, so each term has
 one bound of its own where it can have a kink; at the other bound it is smooth.
+
+Theorems: cterm2_pos, cterm2_neg, cterm2_zero (Clip.v), objective_ceiling (Ceiling.v), change_of_measure, KL_nonneg (KL.v),
+clipped2_gradient, smooth_tie (Objective.v).
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """The exact objective-gradient oracle: the gradient of F_t where it is totally differentiable, or the evidence that it is not.
 
-Theorem (Kink.v, Objective.v): with positive differentiable masses, F_t is differentiable at theta if and only if every term at
-a true kink (rho = 1 + eps_high with A > 0, or rho = 1 - eps_low with A < 0) has grad rho = 0; kinks all bend the same way and
-never cancel. The first inner step of an outer iteration has rho = 1, which is no kink.
+With positive differentiable masses, F_t is differentiable at theta if and only if every term at a true kink (rho = 1 + eps_high with
+A > 0, or rho = 1 - eps_low with A < 0) has grad rho = 0; kinks all bend the same way and never cancel. The first inner step of an
+outer iteration has rho = 1, which is no kink.
+
+Theorems: F_diff_iff, F_gradient, first_step_defined (Objective.v), clipped2_diff_iff (Kink.v), first_step_ok (Grpo.v),
+oracle_inst_exact (OracleInst.v), not_differentiable_at_three_fifths (Witness.v).
 """
 
 from __future__ import annotations

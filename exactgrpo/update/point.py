@@ -24,7 +24,7 @@ def evaluate_at(problem: Problem, theta: Sequence[Any], *, digits: int = 15, max
 
     The result is a `Step`: `objective`, `terms` with their sides, and `gradient`, or `evidence` that there is none. `theta` has one
     exact number for each parameter and lies in U (ThetaError otherwise). UndecidedError if a comparison cannot be decided.
-    Theorem: Objective.F_diff_iff (Objective.v).
+    Theorems: F_diff_iff, F_gradient (Objective.v).
 
     >>> from exactgrpo import Problem, Prompt, Rational, Tape
     >>> prompt = Prompt.of("q", ["a", "b"], [1, 0])

@@ -25,7 +25,10 @@ Progress = Callable[[str, tuple[int, int]], None]
 
 @dataclass(slots=True)
 class FamilyOracle:
-    """The oracles of a problem in one arithmetic: masses from its family, gradients from the exact oracle."""
+    """The oracles of a problem in one arithmetic: masses from its family, gradients from the exact oracle.
+
+    Theorems: family_oracle_exact (Family.v), oracle_inst_exact (OracleInst.v).
+    """
 
     arithmetic: Arithmetic
     problem: Problem
@@ -201,7 +204,8 @@ def run(problem: Problem, *, digits: int = 15, progress: Progress | None = None,
     theta^(k) = theta^(k-1) + eta_{t,k} grad F_t(theta^(k-1)) for t = 1..T, k = 1..K, with draws from theta_{t-1}. `digits`
     plans the first working precision; any number of digits can be asked for later. `max_bits` bounds the refinement of a
     comparison whose number class has no decision procedure; such a run ends as ``"undecided"`` instead. `progress(arithmetic, level)`
-    is called at each gradient attempt. Theorems: Procedure.v, Grpo.v, Objective.v.
+    is called at each gradient attempt. Theorems: run_valid, run_counts (Procedure.v),
+    grpo_main (Grpo.v).
 
     >>> from exactgrpo import Problem, Prompt, Seed, Softmax
     >>> prompt = Prompt.of("q", ["a", "b"], [1, 0])

@@ -8,6 +8,7 @@
       KL B p q    sum of p b * ln (p b / q b)
 
     Python: exactgrpo.update.objective.value, exactgrpo.update.objective.ratios
+    Python: exactgrpo.update.divergence.kl_policy_from_reference
     Python, to come: exactgrpo.rac.divergence *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.

@@ -9,7 +9,8 @@
       smooth_cond          no term at a true kink with non-zero ratio derivative
       gradF                the derivative of F_t as a linear form
 
-    Python: exactgrpo.update.oracle.evaluate, exactgrpo.update.objective.cotangent, exactgrpo.update.objective.freeze *)
+    Python: exactgrpo.update.oracle.evaluate, exactgrpo.update.objective.cotangent, exactgrpo.update.objective.freeze
+    Python: exactgrpo.update.point.evaluate_at *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink.

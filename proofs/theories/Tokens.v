@@ -7,7 +7,8 @@
       token_ratio                product of the token ratios
       token_laws next nt         every conditional is positive and sums to one
 
-    Python: exactgrpo.policies.tokens.Tokens, exactgrpo.policies.protocol.GenerationProtocol *)
+    Python: exactgrpo.policies.tokens.Tokens, exactgrpo.policies.protocol.GenerationProtocol
+    Python: exactgrpo.update.ratio.sequence_ratio *)
 From Coq Require Import Reals List Lra Lia Arith Bool FinFun.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum KL Kink Objective Rd Poly Softmax RatFam Family Instances.

@@ -189,3 +189,17 @@ def test_python_docstrings_name_theories_and_theorems_that_exist() -> None:
         for names, file in re.findall(r"Theorems?: ([\w, ]+) \((\w+)\.v\)", text):
             wrong += [f"{path.name}: {file}.{name}" for name in names.split(", ") if f"{file}.{name}" not in manifest["theorems"]]
     assert wrong == []
+
+
+def test_headers_and_docstrings_name_each_other() -> None:
+    """A theory whose header names a function is named in that function's module, and the other way round."""
+    by_header = set()
+    for path in sorted(THEORIES.glob("*.v")):
+        header = path.read_text(encoding="utf-8").split("*)", 1)[0]
+        for line in re.findall(r"Python: (.*)", header):
+            by_header |= {(path.name, name.rpartition(".")[0]) for name in line.strip().split(", ")}
+    by_docstring = set()
+    for path in sorted((ROOT / "exactgrpo").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        by_docstring |= {(file, module) for file in re.findall(r"\b([A-Z]\w+\.v)\b", path.read_text(encoding="utf-8"))}
+    assert sorted(by_header ^ by_docstring) == []
