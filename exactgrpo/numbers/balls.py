@@ -33,15 +33,16 @@ class BallVector(ListVector):
 class Balls(ListArithmetic):
     """Balls at a fixed precision; the caller keeps the working precision set to `bits` while it runs a program.
 
-    Comparisons are decided by separated balls; equality only between exact points.
+    `record` names the observed vectors to be kept, None for all of them; marked ones are always kept. Comparisons are decided by
+    separated balls; equality only between exact points.
     """
 
     Vector = BallVector
 
-    def __init__(self, bits: int, table: DecisionTable | None = None, *, record: Collection[str] = ()) -> None:
+    def __init__(self, bits: int, table: DecisionTable | None = None, *, record: Collection[str] | None = ()) -> None:
         self.bits, self.key = bits, f"balls{bits}"
         self.table = table if table is not None else DecisionTable()
-        self.record = frozenset(record)
+        self.record = None if record is None else frozenset(record)
         self.observed: dict[tuple[str, Key], list[Any]] = {}
         self.proof = Proof("enclosure", bits, "separated balls")
 
@@ -96,7 +97,7 @@ class Balls(ListArithmetic):
         return x
 
     def observe(self, name: str, level: Key, x: Callable[[], Any]) -> None:
-        if name in self.record:
+        if self.record is None or name in self.record:
             self.observed[name, level] = x().entries
 
 

@@ -29,6 +29,7 @@ from flint import arb, fmpq
 from exactgrpo.numbers.arithmetic import OPEN, Column, DecisionTable, Exact, Key, Matrix, NotRepresentable, Rows, Signs
 from exactgrpo.numbers.balls import ball
 from exactgrpo.numbers.decision import Proof
+from exactgrpo.numbers.expression import Expression
 from exactgrpo.numbers.precision import precision
 from exactgrpo.numbers.ragged import cumulated, longest, row_cofactors, row_products, row_reduce
 
@@ -166,28 +167,32 @@ class Interval:
 
 
 def _interval(x: Any) -> Interval:
-    if isinstance(x, Interval):
-        return x
-    if isinstance(x, int) and -(2**53) <= x <= 2**53:
-        return Interval(np.array([float(x)]), np.zeros(1))
-    return enclosed([x])
+    return x if isinstance(x, Interval) else enclosed([x])
 
 
 def enclosed(numbers: Sequence[Exact | int]) -> Interval:
     """Exact numbers as midpoints and radii."""
-    m, r = np.zeros(len(numbers)), np.zeros(len(numbers))
+    pairs = [_enclosed(x) for x in numbers]
+    return Interval(np.array([m for m, _ in pairs], float), np.array([r for _, r in pairs], float))
+
+
+def _enclosed(x: Exact | int) -> tuple[float, float]:
+    if not isinstance(x, Expression):
+        above, below = x.numerator, x.denominator
+        if above == 0:
+            return 0.0, 0.0
+        if abs(above.bit_length() - below.bit_length()) < 899:
+            middle = above / below  # correctly rounded: Python's quotient of ints is, at any length
+            is_exact = abs(above) <= 2**53 and below & (below - 1) == 0
+            return middle, 0.0 if is_exact else U * abs(middle) * UP + TINY
     with precision(128):
-        for i, x in enumerate(numbers):
-            exact = ball(x)
-            middle = float(exact.mid())
-            m[i] = middle
-            if abs(middle) < 1e300:
-                error = abs(exact - arb(middle))
-                tight = error == 0 and (middle == 0 or abs(middle) > 2.0**-900)
-                r[i] = 0.0 if tight else float(error.upper()) * UP + TINY
-            else:
-                r[i] = np.inf
-    return Interval(m, r)
+        exact = ball(x)
+        middle = float(exact.mid())
+        if not abs(middle) < 1e300:
+            return middle, np.inf
+        error = abs(exact - arb(middle))
+        is_tight = error == 0 and (middle == 0 or abs(middle) > 2.0**-900)
+        return middle, 0.0 if is_tight else float(error.upper()) * UP + TINY
 
 
 class Filter:
@@ -246,8 +251,7 @@ class Filter:
             extra = np.zeros((matrix.height, matrix.width))
             for i, row in enumerate(matrix.rows):
                 for j, v in row:
-                    entry = enclosed([v])
-                    a[i, j], extra[i, j] = entry.m[0], entry.r[0]
+                    a[i, j], extra[i, j] = _enclosed(v)
             b = np.abs(a)
             if (extra > U * b * UP + TINY).any() or matrix.width > MAX_TERMS or matrix.height > MAX_TERMS:
                 raise NotRepresentable("a matrix entry too large for doubles")
