@@ -89,7 +89,7 @@ class Tape:
                 if len(group) != group_size:
                     raise DrawError(f"update.draws[{t}][{q}]", f"{len(group)} draws", f"a group has group_size = {group_size} draws")
                 if any(not 0 <= y < len(prompt.responses) for y in group):
-                    raise DrawError(f"update.draws[{t}][{q}]", str(group), f"draws lie in the support of prompt {prompt.name!r}")
+                    raise DrawError(f"update.draws[{t}][{q}]", group, f"draws lie in the support of prompt {prompt.name!r}")
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
         """The supplied positions of outer iteration t."""
