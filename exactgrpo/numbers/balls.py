@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
+from flint import arb, arb_mat, ctx, fmpq
 
 from exactgrpo.numbers.arithmetic import DecisionTable, Exact, Key, Matrix, Signs
 from exactgrpo.numbers.decision import Proof
 from exactgrpo.numbers.expression import Expression, enclose
-from exactgrpo.numbers.lists import ListArithmetic, ListVector
+from exactgrpo.numbers.lists import ListArithmetic, ListVector, rational_matrix
 
 
 def ball(value: Exact | int | arb) -> arb:
@@ -60,13 +60,10 @@ class Balls(ListArithmetic):
     def _matrices(self, matrix: Matrix) -> tuple[arb_mat, arb_mat]:
         pair = matrix.cache.get(self.key)
         if pair is None:
-            dense = [[0] * matrix.width for _ in range(matrix.height)]
             if matrix.is_rational:
-                for i, row in enumerate(matrix.rows):
-                    for j, v in row:
-                        dense[i][j] = fmpq(v.numerator, v.denominator)  # type: ignore[union-attr]
-                a = arb_mat(fmpq_mat(matrix.height, matrix.width, [v for row in dense for v in row]))
+                a = arb_mat(rational_matrix(matrix))
             else:
+                dense = [[0] * matrix.width for _ in range(matrix.height)]
                 for i, row in enumerate(matrix.rows):
                     for j, v in row:
                         dense[i][j] = ball(v)

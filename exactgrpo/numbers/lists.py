@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from flint import fmpq, fmpq_mat
 
-from exactgrpo.numbers.arithmetic import Column, DecisionTable, Exact, Key, Rows
+from exactgrpo.numbers.arithmetic import Column, DecisionTable, Exact, Key, Matrix, Rows
 from exactgrpo.numbers.ragged import row_reduce
 
 Objects = npt.NDArray[np.object_]
@@ -70,6 +71,18 @@ class ListVector:
 
     def __len__(self) -> int:
         return len(self.array)
+
+
+def rational_matrix(matrix: Matrix) -> fmpq_mat:
+    """A matrix of rationals for FLINT, made once for all arithmetics."""
+    made = matrix.cache.get("rational")
+    if made is None:
+        flat = [fmpq(0)] * (matrix.height * matrix.width)
+        for i, row in enumerate(matrix.rows):
+            for j, v in row:
+                flat[i * matrix.width + j] = fmpq(v.numerator, v.denominator)  # type: ignore[union-attr]
+        made = matrix.cache["rational"] = fmpq_mat(matrix.height, matrix.width, flat)
+    return made
 
 
 class ListArithmetic:

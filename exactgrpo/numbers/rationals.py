@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import fmpq, fmpz
+from flint import fmpq, fmpq_mat, fmpz
 
 from exactgrpo.numbers.arithmetic import DecisionTable, Exact, Key, Matrix, NotRepresentable, Rows, Signs
 from exactgrpo.numbers.decision import Proof
 from exactgrpo.numbers.expression import Expression
-from exactgrpo.numbers.lists import ListArithmetic, ListVector
+from exactgrpo.numbers.lists import ListArithmetic, ListVector, rational_matrix
 
 BUDGET_BITS = 4096
 """Numbers longer than this leave the rational arithmetic: with a varying normaliser their length multiplies at every step."""
@@ -64,14 +64,10 @@ class Rationals(ListArithmetic):
         return RationalVector([exact_root(a, degree) for a in x.entries])
 
     def linear(self, matrix: Matrix, x: Any) -> Any:
-        rows = self._rows(matrix, "linear", matrix.rows)
-        entries = x.entries
-        return self._small([sum((a * entries[j] for j, a in row), fmpq(0)) for row in rows])
+        return self._small((self._matrix(matrix) * fmpq_mat(len(x), 1, x.entries)).entries())
 
     def adjoint(self, matrix: Matrix, y: Any) -> Any:
-        rows = self._rows(matrix, "adjoint", matrix.columns)
-        entries = y.entries
-        return self._small([sum((a * entries[i] for i, a in row), fmpq(0)) for row in rows])
+        return self._small((fmpq_mat(1, len(y), y.entries) * self._matrix(matrix)).entries())
 
     def sums(self, x: Any, rows: Rows) -> Any:
         return self._small(super().sums(x, rows).entries)
@@ -102,8 +98,7 @@ class Rationals(ListArithmetic):
             raise NotRepresentable(f"a rational of more than {BUDGET_BITS} bits")
         return RationalVector(entries)
 
-    def _rows(self, matrix: Matrix, name: str, rows: list[list[tuple[int, Exact]]]) -> list[list[tuple[int, fmpq]]]:
-        converted = matrix.cache.get((self.key, name))
-        if converted is None:
-            converted = matrix.cache[self.key, name] = [[(j, rational_scalar(v)) for j, v in row] for row in rows]
-        return converted  # type: ignore[no-any-return]
+    def _matrix(self, matrix: Matrix) -> fmpq_mat:
+        if not matrix.is_rational:
+            raise NotRepresentable("an irrational matrix")
+        return rational_matrix(matrix)
