@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
-from exactgrpo.errors import DrawError, LimitError, PolicyError, PromptError, ReferenceMassError, RewardError, UpdateError
+from exactgrpo.errors import DrawError, InputError, LimitError, PolicyError, PromptError, ReferenceMassError, RewardError, UpdateError
 from exactgrpo.numbers.arithmetic import Column
 from exactgrpo.numbers.builders import Budget
 from exactgrpo.numbers.formula import Formula
+from exactgrpo.numbers.formula_text import FormulaBuilder
+from exactgrpo.numbers.polynomial_text import PolynomialBuilder
 from exactgrpo.numbers.rational import Exact, exact
 from exactgrpo.numbers.text import (
     Table,
@@ -42,7 +43,15 @@ MAX_TOKENS = 200
 
 
 def load_problem(path: str | os.PathLike[str]) -> Problem:
-    """Return the checked problem of a .toml or .json file; errors name the file, the place, the value and the rule."""
+    """Return the checked problem of a .toml or .json file of kind "update".
+
+    Raises InputError, or a class of it, with file, place, value and rule; UndecidedError where irrational data make a check
+    undecidable within the budget.
+
+    >>> load_problem("missing.toml")
+    Traceback (most recent call last):
+    exactgrpo.errors.InputError: missing.toml: file name: 'missing.toml': the file cannot be read: No such file or directory
+    """
     file = load(path)
     with located(str(path)):
         return problem(file)
@@ -127,12 +136,22 @@ class _Builder:
     def polynomial(self, number: Number, place: str) -> Table:
         if isinstance(number.raw, str):
             return parse_polynomial(number.raw, self.parameters, place, budget=self.budget)
-        value = exact(number.raw, place)
-        return {(0,) * len(self.parameters): value} if isinstance(value, Fraction) and value else {}
+        table: Table = self.constant(PolynomialBuilder(self.parameters, self.budget), number, place)
+        return table
 
     def formula(self, number: Number, place: str) -> Formula:
-        text = number.raw if isinstance(number.raw, str) else str(exact(number.raw, place))
-        return parse_formula(text, self.parameters, place, budget=self.budget)
+        if isinstance(number.raw, str):
+            return parse_formula(number.raw, self.parameters, place, budget=self.budget)
+        tree: Formula = self.constant(FormulaBuilder(self.parameters, self.budget), number, place)
+        return tree
+
+    def constant(self, builder: Any, number: Number, place: str) -> Any:
+        """What the builder makes of an integer or a decimal, at the cost that its text would have."""
+        value = exact(number.raw, place)
+        try:
+            return builder.finish(builder.number(value))
+        except InputError as error:
+            raise type(error)(place, number.raw, error.rule) from None
 
     def epsilon(self) -> Exact | tuple[Exact, Exact]:
         update = self.file.update
