@@ -15,8 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exactgrpo.errors import (
     DomainError,
@@ -451,3 +450,44 @@ def test_mutilated_text_succeeds_or_is_refused(text: str, cuts: list[tuple[float
 
 def test_nothing_above_used_much_memory() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1_500_000
+
+
+def _many_responses(count: int, parameters: int, weights: list[Any]) -> Callable[[Any], None]:
+    """A first prompt with this many responses, and this many parameters; weights are used in turn."""
+
+    def change(data: Any) -> None:
+        names = [f"r{j}" for j in range(count)]
+        data["prompts"][0].update(responses=names, rewards={"*": 1}, reference=[f"1/{count}"] * count)
+        data["policy"].update(parameters=["t", *(f"p{i}" for i in range(1, parameters))], theta0=["1/2"] * parameters)
+        data["policy"]["weights"]["q1"] = [weights[j % len(weights)] for j in range(count)]
+        data["update"]["draws"] = {"seed": 1}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "place"),
+    [
+        ("RATIONAL", _many_responses(3900, 10_000, ["t", "p1"]), "policy.weights.q1[399]"),
+        ("RATIONAL", _many_responses(20_000, 10_000, [1]), "policy.weights.q1[400]"),
+        ("RATIONAL", _many_responses(20_000, 10_000, [0.5]), "policy.weights.q1[400]"),
+        ("RATIONAL", _set("policy", "weights", "q1", 0, to="+".join(["(t+1/3)^64"] * 300)), "policy.weights.q1[0]"),
+        ("EXPRESSION", _set("policy", "weights", "q", 0, to="+".join(f"1/(t+{i})" for i in range(8000))), "policy.weights.q[0]"),
+        ("EXPRESSION", _set("policy", "weights", "q", 0, to="+".join(f"exp(t*{i})" for i in range(7000))), "policy.weights.q[0]"),
+        ("EXPRESSION", _set("policy", "domain", 0, to="t>" + "+".join(f"sqrt(u/{i})" for i in range(1, 7500))), "policy.domain[0]"),
+    ],
+)
+def test_files_whose_policy_is_too_much_work_are_refused_with_their_place(file: str, change: Callable[[Any], None], place: str) -> None:
+    data = copy.deepcopy(FILES[file])
+    change(data)
+    refused = _refused(data)
+    assert (type(refused), refused.place) == (LimitError, place)
+    assert "too much work" in refused.rule
+
+
+@pytest.mark.parametrize("weight", ["1e-9999", "1e4000", "7" * 4000])
+def test_long_numbers_that_are_not_quoted_are_weights_of_every_family(weight: str) -> None:
+    for file, prompt in (("RATIONAL", "q1"), ("EXPRESSION", "q")):
+        data = copy.deepcopy(FILES[file])
+        data["policy"]["weights"][prompt][0] = _raw(weight)
+        problem(loads(json.dumps(data).replace(f'"@raw {weight}@"', weight), "json"))

@@ -82,7 +82,7 @@ def test_the_kink_as_tables_shows_status_sides_and_one_sided_derivatives(kink: P
     done = exactgrpo("run", kink)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["status", "undefined-gradient"] == rows[0][:2]
+    assert rows[0][:2] == ["status", "undefined-gradient"]
     assert ["theta", "t", "=", "5/8"] in rows
     assert ["1,2", "2", "kink", "1/4", "undefined"] in rows
     assert ["t", "2", "0"] in rows

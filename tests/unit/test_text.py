@@ -9,8 +9,7 @@ from fractions import Fraction as F
 from time import perf_counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exactgrpo.errors import DomainError, InexactInputError, InputError, LimitError, ParseError
 from exactgrpo.numbers.builders import Budget

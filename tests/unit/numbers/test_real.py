@@ -7,8 +7,7 @@ import struct
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exactgrpo.errors import InexactInputError
 from exactgrpo.numbers.real import Real
