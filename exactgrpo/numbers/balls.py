@@ -25,6 +25,9 @@ def ball(value: Exact | int | arb) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
+_EXP, _LOG, _SQRT = (np.frompyfunc(function, 1, 1) for function in (arb.exp, arb.log, arb.sqrt))
+
+
 class BallVector(ListVector):
     __slots__ = ()
     scalar = staticmethod(ball)
@@ -47,14 +50,14 @@ class Balls(ListArithmetic):
         self.proof = Proof("enclosure", bits, "separated balls")
 
     def exp(self, x: Any) -> Any:
-        return BallVector(list(map(arb.exp, x.array)))
+        return BallVector(_EXP(x.array))
 
     def log(self, x: Any) -> Any:
-        return BallVector(list(map(arb.log, x.entries)))
+        return BallVector(_LOG(x.array))
 
     def root(self, x: Any, degree: int) -> Any:
         if degree == 2:
-            return BallVector(list(map(arb.sqrt, x.entries)))
+            return BallVector(_SQRT(x.array))
         return BallVector([a.root(degree) for a in x.entries])
 
     def _matrices(self, matrix: Matrix) -> tuple[arb_mat, arb_mat]:
@@ -80,12 +83,14 @@ class Balls(ListArithmetic):
     def signs(self, key: Key, x: Any, y: Any, *, soft: bool = False) -> Signs:
         def decide(signs: Signs, todo: npt.NDArray[np.intp]) -> None:
             left, right = x.array.take(todo), y.array.take(todo)
-            below, above = (left < right).astype(bool), (left > right).astype(bool)
-            signs[todo[below]], signs[todo[above]] = -1, 1
-            for j in np.flatnonzero(~(below | above)).tolist():
-                a, b = left[j], right[j]
-                if a.is_exact() and b.is_exact() and a == b:
-                    signs[todo[j]] = 0
+            below = (left < right).astype(bool)
+            signs[todo[below]] = -1
+            rest = np.flatnonzero(~below)
+            for i, a, b in zip(todo[rest].tolist(), left.take(rest).tolist(), right.take(rest).tolist(), strict=True):
+                if a > b:
+                    signs[i] = 1
+                elif a.is_exact() and b.is_exact() and a == b:
+                    signs[i] = 0
 
         return self.table.ask(key, len(x), decide, self.proof, soft=soft)
 
