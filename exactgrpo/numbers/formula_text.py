@@ -10,6 +10,10 @@ from exactgrpo.errors import LimitError, ParseError
 from exactgrpo.numbers.builders import MAX_POWER, Budget, ExactBuilder, Number, check_name, check_power, fraction
 from exactgrpo.numbers.formula import Formula, formula
 
+NAME_COST = 1000
+NODE_COST = 5000
+"""Of the budget, for a quotient, power or function: a policy evaluates all its formulas node by node at every step."""
+
 
 class _Draft:
     """A formula that may still grow: `terms` summed with `constant`, or (terms is None) `constant` * numerator / denominator."""
@@ -66,6 +70,7 @@ class FormulaBuilder:
 
     def name(self, name: str) -> _Draft:
         check_name(name, self.parameters)
+        self.budget.charge(NAME_COST)
         return _Draft(fmpq(1), formula("parameter", value=name), 1)
 
     def add(self, x: _Draft, y: _Draft) -> _Draft:
@@ -91,6 +96,7 @@ class FormulaBuilder:
         return self._of_degree(x, x.degree + y.degree)
 
     def div(self, x: _Draft, y: _Draft) -> _Draft:
+        self.budget.charge(NODE_COST)
         x, y = x.as_product(), y.as_product()
         if y.is_number():
             x.constant = self._rational(self.constants.div(x.constant, y.constant))
@@ -99,6 +105,7 @@ class FormulaBuilder:
         return self._of_degree(x, x.degree + y.degree)
 
     def power(self, x: _Draft, exponent: Fraction) -> _Draft:
+        self.budget.charge(NODE_COST)
         if x.is_number():
             value = self.constants.power(x.constant, exponent)
             if isinstance(value, fmpq):
@@ -111,6 +118,7 @@ class FormulaBuilder:
     def call(self, function: str, x: _Draft) -> _Draft:
         if function == "sqrt":
             return self.power(x, Fraction(1, 2))
+        self.budget.charge(NODE_COST)
         if x.is_number():
             value = self.constants.call(function, x.constant)
             if isinstance(value, fmpq):

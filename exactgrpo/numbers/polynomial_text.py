@@ -14,6 +14,10 @@ MAX_POLYNOMIAL_DEGREE = 64
 MAX_POLYNOMIAL_TERMS = 10_000
 MAX_POLYNOMIAL_TABLE = 2_000_000
 """Terms times parameters of one polynomial."""
+PAIR_COST = 128
+"""Of the budget, for a product of two terms."""
+ENTRY_COST = 10
+"""Of the budget, for one exponent in the table: all polynomials of a file together have at most four million."""
 
 Polynomial: TypeAlias = dict[int, fmpq]
 """Monomial -> non-zero coefficient. A monomial is a packed integer: its lowest byte is the total degree, byte i + 1 the exponent of
@@ -59,7 +63,7 @@ class PolynomialBuilder:
         if not x or not y:
             return {}
         bits = max(map(height, x.values())) + max(map(height, y.values()))
-        self.budget.charge(len(x) * len(y) * (64 + (bits if bits > 256 else 0)))
+        self.budget.charge(len(x) * len(y) * (PAIR_COST + (bits if bits > 256 else 0)))
         product: Polynomial = {}
         for left, a in x.items():
             for right, b in y.items():
@@ -93,7 +97,7 @@ class PolynomialBuilder:
 
     def finish(self, x: Polynomial) -> dict[tuple[int, ...], Fraction]:
         """Return exponent tuples, one entry for each parameter in order, with their coefficients."""
-        self.budget.charge(len(x) * len(self.parameters))
+        self.budget.charge(ENTRY_COST * len(x) * len(self.parameters))
         places = [(self.parameters[name], 8 * (index + 1)) for name, index in self.used.items()]
         table: dict[tuple[int, ...], Fraction] = {}
         for monomial, coefficient in x.items():

@@ -140,7 +140,9 @@ def parse(text: str, builder: Any, *, place: str = "formula") -> Any:
     Every InputError that the builder raises gets this place and text, and the character at which it arose.
     """
     _check_length(text, place)
-    return builder.finish(_Parser(text, builder, place).run())
+    parser = _Parser(text, builder, place)
+    parser.values.append(parser.run())
+    return parser.finished()
 
 
 def _check_length(text: str, place: str) -> None:
@@ -162,11 +164,11 @@ def _inequality(text: str, new_builder: Callable[[], Any], place: str) -> list[A
     positives = []
     for number, sign in enumerate(signs):
         builder = new_builder()
-        left, right = (
-            _Parser(text, builder, place, *bounds[2 * side : 2 * side + 2]).run() for side in (number, number + 1)
-        )
+        sides = [_Parser(text, builder, place, *bounds[2 * side : 2 * side + 2]) for side in (number, number + 1)]
+        left, right = (side.run() for side in sides)
         low, high = (left, right) if sign.group() == "<" else (right, left)
-        positives.append(builder.finish(builder.sub(high, low)))
+        sides[0].values.append(sides[0]._call(sign.start(), builder.sub, high, low))
+        positives.append(sides[0].finished())
     return positives
 
 
@@ -189,7 +191,8 @@ class _Parser:
 
     def __init__(self, text: str, builder: Builder[Any], place: str, start: int = 0, stop: int | None = None) -> None:
         self.text, self.builder, self.place = text, builder, place
-        self.position, self.stop = start, len(text) if stop is None else stop
+        self.start = self.position = start
+        self.stop = len(text) if stop is None else stop
         self.numbers = ExactBuilder(builder.budget)
         self._call(start, builder.budget.charge, CHARACTER_COST * (self.stop - start))
         self.values: list[Any] = []
@@ -202,6 +205,11 @@ class _Parser:
             self._read_operand()
             if self._read_operators():
                 return self.values.pop()
+
+    def finished(self) -> Any:
+        """Return what the builder makes of the last value."""
+        builder: Any = self.builder
+        return self._call(self.start, builder.finish, self.values.pop())
 
     def _read_operand(self) -> None:
         """Signs, functions and opening brackets, then a literal or a name."""

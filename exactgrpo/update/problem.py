@@ -140,7 +140,7 @@ class ReferenceParameter(Reference):
         return family.at(arithmetic, arithmetic.exact(self.theta)).log_mass()
 
     def check(self, family: PolicyFamily) -> None:
-        _check_numbers(self.theta, family.size, "reference.theta", "ReferenceParameter.of", ThetaError)
+        _check_numbers(self.theta, family.size, "reference.theta", "ReferenceParameter.of", ThetaError, "parameters")
         check_parameter(family, self.theta, "reference.theta")
 
 
@@ -346,11 +346,11 @@ def _flat(rows: Sequence[Sequence[Number]], place: str) -> Column:
     )
 
 
-def _check_numbers(column: object, size: int, place: str, maker: str, error: type[InputError]) -> None:
+def _check_numbers(column: object, size: int, place: str, maker: str, error: type[InputError], what: str = "responses") -> None:
     if not isinstance(column, Column) or not all(isinstance(x, (Fraction, Expression)) for x in column):
         raise refusal(place, column, f"{maker} makes exact numbers of what it is given", error)
     if len(column) != size:
-        raise error(place, f"{len(column)} numbers", f"one number for each of {size}")
+        raise error(place, f"{len(column)} numbers", f"one number for each of the {size} {what}")
 
 
 def step_size_table(step_size: Any, outer: int, inner: int) -> Column:
