@@ -166,6 +166,11 @@ class Interval:
         return _interval(other) / self
 
 
+def _added(m: Floats, r: Floats) -> Interval:
+    """Computed sums m with their radii: a partial sum may overflow where the radius, smaller by 2^-50, does not."""
+    return Interval(m, np.where(np.isfinite(m), r, np.inf))
+
+
 def _interval(x: Any) -> Interval:
     return x if isinstance(x, Interval) else enclosed([x])
 
@@ -268,7 +273,7 @@ class Filter:
         r = b @ size
         r *= 1 + 4 * e
         r += tiny
-        return Interval(a @ x.m, r)
+        return _added(a @ x.m, r)
 
     def linear(self, matrix: Matrix, x: Interval) -> Interval:
         a, _, b, _ = self._dense(matrix)
@@ -283,11 +288,11 @@ class Filter:
         each = np.abs(x.m)
         each *= e
         each += x.r
-        return Interval(row_reduce(np.add, x.m, rows), row_reduce(np.add, each, rows) * (1 + 4 * e) + TINY)
+        return _added(row_reduce(np.add, x.m, rows), row_reduce(np.add, each, rows) * (1 + 4 * e) + TINY)
 
     def cumulate(self, x: Interval, rows: Rows) -> Interval:
         e = (longest(rows) + 2) * U
-        return Interval(cumulated(x.m, rows), cumulated(x.r + e * np.abs(x.m), rows) * (1 + 4 * e) + TINY)
+        return _added(cumulated(x.m, rows), cumulated(x.r + e * np.abs(x.m), rows) * (1 + 4 * e) + TINY)
 
     def products(self, x: Interval, rows: Rows) -> Interval:
         return row_products(x, rows, Interval.ones, Interval.put)  # type: ignore[no-any-return]
