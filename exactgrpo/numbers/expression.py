@@ -42,7 +42,7 @@ class _Reference(weakref.ref["Expression"]):
 
 _TABLE: dict[tuple[Any, ...], _Reference] = {}
 _SERIAL = count()
-_FOLD_BITS = 1 << 20  # longer powers of rationals stay powers
+_FOLD_BITS = 1 << 18  # sums, products and powers of rationals that would take more bits stay as they are
 
 
 def _forget(reference: weakref.ref[Expression]) -> None:
@@ -192,13 +192,13 @@ def leaf(source: LeafSource, key: Any) -> Expression:
 
 def add(x: Expression, y: Expression) -> Expression:
     """x + y."""
-    if x.kind == RATIONAL:
-        if y.kind == RATIONAL:
-            return rational(x.payload + y.payload)
-        if x is ZERO:
-            return y
-    elif y is ZERO:
+    if x is ZERO:
+        return y
+    if y is ZERO:
         return x
+    if x.kind == RATIONAL:
+        if y.kind == RATIONAL and _folds(x, y):
+            return rational(x.payload + y.payload)
     elif (y.kind == PRODUCT and y.args[0] is MINUS_ONE and y.args[1] is x) or (
         x.kind == PRODUCT and x.args[0] is MINUS_ONE and x.args[1] is y
     ):
@@ -206,6 +206,10 @@ def add(x: Expression, y: Expression) -> Expression:
     if x.serial > y.serial:
         x, y = y, x
     return _node((SUM, id(x), id(y)), SUM, (x, y), None)
+
+
+def _folds(x: Expression, y: Expression) -> bool:
+    return bool(x.payload.height_bits() + y.payload.height_bits() <= _FOLD_BITS)
 
 
 def neg(x: Expression) -> Expression:
@@ -224,15 +228,17 @@ def sub(x: Expression, y: Expression) -> Expression:
 
 def mul(x: Expression, y: Expression) -> Expression:
     """x * y. A rational operand comes first; an existing number times zero is zero."""
-    if y.kind == RATIONAL:
+    if y.kind == RATIONAL and x.kind != RATIONAL:
         x, y = y, x
+    if x is ZERO or y is ZERO:
+        return ZERO
+    if x is ONE or y is ONE:
+        return y if x is ONE else x
     if x.kind == RATIONAL:
-        if y.kind == RATIONAL:
-            return rational(x.payload * y.payload)
-        if x is ZERO or x is ONE:
-            return ZERO if x is ZERO else y
         if x is MINUS_ONE:
             return neg(y)
+        if y.kind == RATIONAL and _folds(x, y):
+            return rational(x.payload * y.payload)
     elif x is y:
         return power(x, 2)
     elif x.serial > y.serial:

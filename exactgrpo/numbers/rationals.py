@@ -23,7 +23,14 @@ def rational_scalar(value: Exact | int | fmpq) -> fmpq:
         return value
     if isinstance(value, Expression):
         raise NotRepresentable("an irrational input")
-    return fmpq(value.numerator, value.denominator)
+    return small(fmpq(value.numerator, value.denominator))
+
+
+def small(value: fmpq) -> fmpq:
+    """The value, or NotRepresentable beyond the budget: asked before it is multiplied further."""
+    if value.height_bits() > BUDGET_BITS:
+        raise NotRepresentable(f"a rational of more than {BUDGET_BITS} bits")
+    return value
 
 
 def exact_root(value: fmpq, degree: int) -> fmpq:
@@ -94,9 +101,7 @@ class Rationals(ListArithmetic):
             return
 
     def _small(self, entries: list[fmpq]) -> RationalVector:
-        if any(a.height_bits() > BUDGET_BITS for a in entries):
-            raise NotRepresentable(f"a rational of more than {BUDGET_BITS} bits")
-        return RationalVector(entries)
+        return RationalVector([small(a) for a in entries])
 
     def _matrix(self, matrix: Matrix) -> fmpq_mat:
         if not matrix.is_rational:

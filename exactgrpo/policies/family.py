@@ -18,6 +18,7 @@ class Policy:
 
     `mass` holds pi_theta(y|q) for all prompts and responses, flat over the family's `rows`.
     `log_mass()` holds log pi_theta(y|q).
+    `log_weight()`, if given, is log_mass() up to one number for each prompt, for less: what a cotangent needs of it.
     `pullback(c)` is sum_j c_j grad mass_j, a vector of one entry for each parameter: it takes dF/d(mass) to dF/d(theta).
     A constant added to c inside one prompt changes nothing, since masses sum to one.
     """
@@ -25,6 +26,7 @@ class Policy:
     mass: Any
     log_mass: Callable[[], Any]
     pullback: Callable[[Any], Any]
+    log_weight: Callable[[], Any] | None = None
 
 
 class PolicyFamily:

@@ -83,15 +83,17 @@ class Softmax(PolicyFamily):
         total = arithmetic.sums(weight, rows)
         mass = weight * (1 / total)[rows.owner]
 
+        def log_weight() -> Any:
+            return logit if self.base is None else logit + arithmetic.log(arithmetic.exact(self.base))
+
         def log_mass() -> Any:
-            log_weight = logit if self.base is None else logit + arithmetic.log(arithmetic.exact(self.base))
-            return log_weight - arithmetic.log(total)[rows.owner]
+            return log_weight() - arithmetic.log(total)[rows.owner]
 
         def pullback(cotangent: Any) -> Any:
             mean = arithmetic.sums(mass * cotangent, rows)[rows.owner]
             return arithmetic.adjoint(self.features, mass * (cotangent - mean))
 
-        return Policy(mass, log_mass, pullback)
+        return Policy(mass, log_mass, pullback, log_weight)
 
     def domain(self, arithmetic: Arithmetic, theta: Any) -> Iterator[Any]:
         if self.inequalities is not None:

@@ -75,7 +75,8 @@ def cotangent(
     groups, rows = frozen.groups, problem.family.rows
     out = arithmetic.place((frozen.weight * frozen.inverse_old)[active], groups.drawn[active], rows.size)
     if frozen.log_reference is not None:
-        out = out - (policy.log_mass() - frozen.log_reference) * arithmetic.number(problem.beta / rows.count)
+        log_weight = policy.log_weight or policy.log_mass  # the cotangent is free up to a constant for each prompt
+        out = out - (log_weight() - frozen.log_reference) * arithmetic.number(problem.beta / rows.count)
     return out
 
 

@@ -215,6 +215,6 @@ def run(problem: Problem, *, digits: int = 15, progress: Progress | None = None,
     ... )
     >>> finished = run(problem)
     >>> finished.status, finished.theta[0].digits(20)
-    ('complete', '0.39652482470219427118')
+    ('complete', '0.43301270189221932338')
     """
     return Run(problem, digits=digits, progress=progress, max_bits=max_bits)
