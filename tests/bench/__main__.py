@@ -35,7 +35,7 @@ def show(rows: list[Row]) -> None:
         bound = f"{'>=' if row.at_least else '<='} {row.limit:g} {row.unit}"
         slack = f" (fails above {row.limit * row.slack:g})" if row.slack != 1 else ""
         table.add_row(row.name, row.claim, f"{row.measured:.3g} {row.unit}", bound + slack, "yes" if row.holds else "NO", row.detail)
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
 
 
 if __name__ == "__main__":
