@@ -35,12 +35,11 @@ from .update.groups import advantages as advantages, population_std as populatio
 from .update.literal import FrozenData as FrozenData, Outcome as Outcome, run_procedure as run_procedure
 from .update.loop import Counts as Counts
 from .update.point import evaluate_at as evaluate_at
-from .update.problem import (
-    Problem as Problem,
-    Prompt as Prompt,
+from .update.problem import Problem as Problem, Prompt as Prompt
+from .update.ratio import sequence_ratio as sequence_ratio
+from .update.reference import (
     ReferenceLogits as ReferenceLogits,
     ReferenceMasses as ReferenceMasses,
     ReferenceParameter as ReferenceParameter,
 )
-from .update.ratio import sequence_ratio as sequence_ratio
 from .update.run import Run as Run, run as run

@@ -34,8 +34,10 @@ from exactgrpo.spec import schema
 from exactgrpo.spec.loading import MAX_RESPONSES, key_place, load
 from exactgrpo.spec.reading import located
 from exactgrpo.spec.schema import Number, UpdateFile
+from exactgrpo.update.domain import shown, sign
 from exactgrpo.update.draws import Draws, Seed, Tape
-from exactgrpo.update.problem import Problem, Prompt, Reference, ReferenceLogits, ReferenceMasses, ReferenceParameter, shown, sign
+from exactgrpo.update.problem import Problem, Prompt
+from exactgrpo.update.reference import Reference, ReferenceLogits, ReferenceMasses, ReferenceParameter
 
 OTHER_RESPONSES = "*"
 MAX_TOKENS = 200

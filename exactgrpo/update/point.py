@@ -11,7 +11,8 @@ from exactgrpo.numbers.ladder import MAX_BITS, Execution
 from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.real import Real
 from exactgrpo.numbers.symbols import node
-from exactgrpo.update.problem import Problem, check_parameter
+from exactgrpo.update.domain import check_parameter
+from exactgrpo.update.problem import Problem
 from exactgrpo.update.run import FamilyOracle
 from exactgrpo.update.trace import Evidence, Step
 

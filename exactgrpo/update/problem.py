@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
-from exactgrpo.errors import DrawError, InputError, PolicyError, PromptError, ReferenceMassError, RewardError, ThetaError, UpdateError
-from exactgrpo.numbers.arithmetic import Arithmetic, Column, Exact, Rows
-from exactgrpo.numbers.decision import decide_sign
-from exactgrpo.numbers.expression import Expression
+from exactgrpo.errors import DrawError, PolicyError, PromptError, ReferenceMassError, RewardError, ThetaError, UpdateError
+from exactgrpo.numbers.arithmetic import Column, Exact, Rows
 from exactgrpo.numbers.inputs import exact_list, listed, refusal, whole
-from exactgrpo.numbers.ladder import Execution
 from exactgrpo.numbers.rational import exact
-from exactgrpo.numbers.symbols import node
 from exactgrpo.numbers.text import numbered
 from exactgrpo.policies.family import PolicyFamily
 from exactgrpo.policies.inputs import described, parameter_names
+from exactgrpo.update.domain import check_parameter, shown, sign
 from exactgrpo.update.draws import Draws
+from exactgrpo.update.reference import Reference
 
 Number = Any
 """An exact number as `exactgrpo.numbers.rational.exact` accepts it: int, Fraction, Decimal, text, or Real."""
@@ -56,92 +53,6 @@ class Prompt:
         if len(numbers) != len(responses):
             raise RewardError(f"{place}.rewards", f"{len(numbers)} numbers", f"one reward for each of the {len(responses)} responses")
         return cls(name, responses, numbers)
-
-
-class Reference(Protocol):
-    """The reference policy: positive on exactly the policy support."""
-
-    def log_mass(self, arithmetic: Arithmetic, family: PolicyFamily) -> Any:
-        """log pi_ref(y|q) for all prompts and responses, flat over the family's rows."""
-
-    def check(self, family: PolicyFamily) -> None:
-        """Raise ReferenceMassError or ThetaError unless this is a reference for the family."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceMasses(Reference):
-    """The reference by its masses: positive, summing to one for each prompt."""
-
-    masses: Column
-
-    @classmethod
-    def of(cls, masses: Sequence[Sequence[Number]]) -> ReferenceMasses:
-        """Return the reference with masses[prompt][response]. `Problem.of` checks it against the policy support.
-
-        >>> ReferenceMasses.of([["1/2", "1/2"], [1]]).masses
-        (Fraction(1, 2), Fraction(1, 2), Fraction(1, 1))
-        """
-        return cls(_flat(masses, "reference"))
-
-    def log_mass(self, arithmetic: Arithmetic, family: PolicyFamily) -> Any:
-        return arithmetic.log(arithmetic.exact(self.masses))
-
-    def check(self, family: PolicyFamily) -> None:
-        _check_numbers(self.masses, family.rows.size, "reference", "ReferenceMasses.of", ReferenceMassError)
-        for q, row in enumerate(family.rows):
-            for j, i in enumerate(row):
-                if sign(self.masses[i], f"reference[{q}][{j}] > 0") <= 0:
-                    raise ReferenceMassError(f"prompts[{q}].reference[{j}]", shown(self.masses[i]), "a reference mass is positive")
-            total = sum((self.masses[i] for i in row), Fraction(0))
-            if sign(total - 1, f"sum of reference[{q}] = 1"):
-                raise ReferenceMassError(f"prompts[{q}].reference", shown(total), "reference masses sum to one")
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceLogits(Reference):
-    """The reference by logits: mass_j proportional to exp(logit_j)."""
-
-    logits: Column
-
-    @classmethod
-    def of(cls, logits: Sequence[Sequence[Number]]) -> ReferenceLogits:
-        """Return the reference with logits[prompt][response]. `Problem.of` checks it against the policy support.
-
-        >>> ReferenceLogits.of([[0, "log(2)"]]).logits[0]
-        Fraction(0, 1)
-        """
-        return cls(_flat(logits, "reference"))
-
-    def log_mass(self, arithmetic: Arithmetic, family: PolicyFamily) -> Any:
-        logit = arithmetic.exact(self.logits)
-        shifted = arithmetic.shift(logit, family.rows)
-        return shifted - arithmetic.log(arithmetic.sums(arithmetic.exp(shifted), family.rows))[family.rows.owner]
-
-    def check(self, family: PolicyFamily) -> None:
-        _check_numbers(self.logits, family.rows.size, "reference", "ReferenceLogits.of", ReferenceMassError)
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceParameter(Reference):
-    """The reference as the policy family at a parameter in U."""
-
-    theta: Column
-
-    @classmethod
-    def of(cls, theta: Sequence[Number]) -> ReferenceParameter:
-        """Return the reference at theta. `Problem.of` checks that it lies in U.
-
-        >>> ReferenceParameter.of([0, "1/2"]).theta
-        (Fraction(0, 1), Fraction(1, 2))
-        """
-        return cls(Column(exact_list(theta, "reference.theta", error=ThetaError)))
-
-    def log_mass(self, arithmetic: Arithmetic, family: PolicyFamily) -> Any:
-        return family.at(arithmetic, arithmetic.exact(self.theta)).log_mass()
-
-    def check(self, family: PolicyFamily) -> None:
-        _check_numbers(self.theta, family.size, "reference.theta", "ReferenceParameter.of", ThetaError, "parameters")
-        check_parameter(family, self.theta, "reference.theta")
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,27 +168,6 @@ def repeated(names: Sequence[str]) -> int | None:
     return None
 
 
-def sign(x: Exact, question: str) -> int:
-    """The decided sign of one exact number."""
-    if isinstance(x, Fraction):
-        return (x > 0) - (x < 0)
-    return decide_sign(x, question=question).value
-
-
-def shown(x: Exact) -> object:
-    """An exact number as the value of an error."""
-    from exactgrpo.numbers.real import Real
-
-    if isinstance(x, Fraction):
-        return str(x) if max(x.numerator.bit_length(), x.denominator.bit_length()) < 2000 else x
-    return repr(Real.of(node(x)))
-
-
-def _shown_parameter(theta: Column) -> str:
-    texts = ["a long fraction" if isinstance(value, Fraction) else str(value) for value in map(shown, theta[:5])]
-    return ", ".join(texts + ["..."] * (len(theta) > 5))
-
-
 def _checked_prompts(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
     """The prompts, each as `Prompt.of` makes it, with distinct names."""
     checked = []
@@ -337,22 +227,6 @@ def _has(value: object, *methods: str) -> bool:
     return not isinstance(value, type) and all(callable(getattr(value, method, None)) for method in methods)
 
 
-def _flat(rows: Sequence[Sequence[Number]], place: str) -> Column:
-    """The exact numbers of a table [prompt][response] in one column."""
-    return Column(
-        x
-        for q, row in enumerate(listed(rows, place, error=ReferenceMassError))
-        for x in exact_list(row, f"{place}[{q}]", error=ReferenceMassError)
-    )
-
-
-def _check_numbers(column: object, size: int, place: str, maker: str, error: type[InputError], what: str = "responses") -> None:
-    if not isinstance(column, Column) or not all(isinstance(x, (Fraction, Expression)) for x in column):
-        raise refusal(place, column, f"{maker} makes exact numbers of what it is given", error)
-    if len(column) != size:
-        raise error(place, f"{len(column)} numbers", f"one number for each of the {size} {what}")
-
-
 def step_size_table(step_size: Any, outer: int, inner: int) -> Column:
     """One number, or outer x inner of them row by row: the checked step sizes."""
     is_number = isinstance(step_size, str) or not isinstance(step_size, Collection)
@@ -374,34 +248,3 @@ def step_size_table(step_size: Any, outer: int, inner: int) -> Column:
     return sizes
 
 
-def check_parameter(family: PolicyFamily, theta: Column, place: str) -> None:
-    """theta lies in U; for a family that is not one of ours also: its masses there are positive and sum to one."""
-    if len(theta) != family.size:
-        raise ThetaError(place, f"{len(theta)} numbers", f"one number for each of the {family.size} parameters")
-
-    def program(arithmetic: Arithmetic) -> tuple[str, int] | None:
-        point = arithmetic.exact(theta)
-        for stage, quantity in enumerate(family.domain(arithmetic, point)):
-            outside = (arithmetic.signs((place, "domain", stage), quantity, quantity * 0) <= 0).nonzero()[0]
-            if len(outside):
-                return "domain", int(outside[0])
-        if not family.masses_by_construction:
-            mass = family.at(arithmetic, point).mass
-            bad = (arithmetic.signs((place, "mass"), mass, mass * 0) <= 0).nonzero()[0]
-            if len(bad):
-                return "mass", int(bad[0])
-            total = arithmetic.sums(mass, family.rows)
-            off = arithmetic.signs((place, "sum"), total, total * 0 + 1).nonzero()[0]
-            if len(off):
-                return "sum", int(off[0])
-        return None
-
-    execution = Execution(program, describe=lambda key, i: f"{place}: sign of {key[1]} condition {i + 1}")
-    if execution.undecided is not None:
-        raise execution.undecided
-    if execution.outcome is not None:
-        what, i = execution.outcome
-        if what == "domain":
-            raise ThetaError(place, _shown_parameter(theta), f"lies in the open domain U: strict condition {i + 1} fails")
-        rule = f"the masses of prompt {i + 1} sum to one" if what == "sum" else f"mass {i + 1} is positive"
-        raise PolicyError(place, _shown_parameter(theta), rule)

@@ -15,7 +15,8 @@ from exactgrpo.policies.rational import Rational
 from exactgrpo.policies.softmax import Softmax
 from exactgrpo.policies.terms import Polynomial
 from exactgrpo.update.draws import Tape
-from exactgrpo.update.problem import Problem, Prompt, ReferenceMasses
+from exactgrpo.update.problem import Problem, Prompt
+from exactgrpo.update.reference import ReferenceMasses
 
 Table = list[list[Fraction]]
 

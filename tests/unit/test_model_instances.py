@@ -19,7 +19,8 @@ from exactgrpo.update.divergence import kl_policy_from_reference
 from exactgrpo.update.draws import Tape
 from exactgrpo.update.groups import Statistics, advantages, population_std
 from exactgrpo.update.point import evaluate_at
-from exactgrpo.update.problem import Problem, Prompt, ReferenceMasses
+from exactgrpo.update.problem import Problem, Prompt
+from exactgrpo.update.reference import ReferenceMasses
 from exactgrpo.update.run import run
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)

@@ -29,7 +29,8 @@ from exactgrpo.policies.family import PolicyFamily
 from exactgrpo.policies.rational import Rational
 from exactgrpo.policies.simplex import Simplex
 from exactgrpo.update.draws import Seed, Tape
-from exactgrpo.update.problem import Problem, Prompt, ReferenceLogits, ReferenceMasses, ReferenceParameter
+from exactgrpo.update.problem import Problem, Prompt
+from exactgrpo.update.reference import ReferenceLogits, ReferenceMasses, ReferenceParameter
 
 
 def _problem(**changes: Any) -> Problem:

@@ -19,7 +19,8 @@ from exactgrpo.policies.softmax import Softmax
 from exactgrpo.policies.tokens import Tokens
 from exactgrpo.spec import json_schema, load, loads, located, problem
 from exactgrpo.update.draws import Seed
-from exactgrpo.update.problem import Problem, ReferenceLogits, ReferenceMasses, ReferenceParameter
+from exactgrpo.update.problem import Problem
+from exactgrpo.update.reference import ReferenceLogits, ReferenceMasses, ReferenceParameter
 
 SMALLEST = """
 kind = "update"                       # the smallest useful file

@@ -27,7 +27,8 @@ from exactgrpo.policies.rational import Rational
 from exactgrpo.policies.softmax import Softmax
 from exactgrpo.spec import load_problem
 from exactgrpo.update.draws import Seed
-from exactgrpo.update.problem import Problem, Prompt, ReferenceMasses
+from exactgrpo.update.problem import Problem, Prompt
+from exactgrpo.update.reference import ReferenceMasses
 from exactgrpo.update.run import Run, run
 
 LIMIT = 60
