@@ -43,3 +43,4 @@ from .update.reference import (
     ReferenceParameter as ReferenceParameter,
 )
 from .update.run import Run as Run, run as run
+from .update.trace import Decision as Decision, Evidence as Evidence, Step as Step, Term as Term
