@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from exactgrpo.errors import InputError, UpdateError
+from exactgrpo.errors import UpdateError
 from exactgrpo.field.inputs import ONE, clipped, positive, positives, sum_of
 from exactgrpo.numbers.real import Real
 from exactgrpo.update.clip import ClipTerm, clip_term
@@ -71,14 +71,3 @@ def token_level_term(ratios: Sequence[Any], advantage: Any, *, epsilon: Any) -> 
     """
     tokens = positives(ratios, "ratios", rule="a ratio of positive masses is positive")
     return sum_of([clip_term(rho, advantage, epsilon=epsilon).value for rho in tokens]) / len(tokens)
-
-
-def ratio_derivative_in_log_mass(term: ClipTerm, rho: Any) -> Real:
-    """f'(rho) rho, the derivative of a term in log pi; InputError at a kink, where there is none.
-
-    >>> ratio_derivative_in_log_mass(clip_term("6/5", 2, epsilon="1/4"), "6/5")
-    Real('12/5')
-    """
-    if term.derivative is None:
-        raise InputError("term", term.side, "a term with a derivative")
-    return term.derivative * positive(rho, "rho", "a ratio of positive masses is positive")
