@@ -4,6 +4,7 @@
 
       binom n k  Pascal's triangle
 
+    Python: exactgrpo.field.expected_gradient.binary_factor
     Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith Binomial.
 From ExactGRPO Require Import FinSum Law.

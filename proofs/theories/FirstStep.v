@@ -4,6 +4,7 @@
 
       score q h y  derivative of log pi(y|q) along h
 
+    Python: exactgrpo.field.expected_gradient.reward_gradient, exactgrpo.field.expected_gradient.expected_group_gradient, exactgrpo.field.expected_gradient.binary_factor
     Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith.
 From Coquelicot Require Import Coquelicot.

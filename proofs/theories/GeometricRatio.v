@@ -4,6 +4,7 @@
 
       is_root L p q y  y b > 0 and y b ^ L = p b / q b on the support
 
+    Python: exactgrpo.field.ratios.geometric_mean_ratio
     Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia.
 From ExactGRPO Require Import FinSum KL.

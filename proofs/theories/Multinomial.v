@@ -6,6 +6,7 @@
       multinomial ns          G! / prod (n_y!)
       monomial, word, counts  mass, canonical word and count vector of a multiset
 
+    Python: exactgrpo.field.expected_gradient.expected_group_gradient
     Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith Permutation.
 From ExactGRPO Require Import FinSum Law.

@@ -4,6 +4,7 @@
 
       at_ c f, CE c f  restriction and conditional mean given a context
 
+    Python: exactgrpo.field.ratios.truncated_ratio
     Python, to come: exactgrpo.rac.hypotheses *)
 From Coq Require Import Reals List Lra Lia.
 From ExactGRPO Require Import FinSum Advantages Clip KL Divergence Kernel.

@@ -8,7 +8,7 @@
       token_laws next nt         every conditional is positive and sums to one
 
     Python: exactgrpo.policies.tokens.Tokens, exactgrpo.policies.protocol.GenerationProtocol
-    Python: exactgrpo.update.ratio.sequence_ratio *)
+    Python: exactgrpo.update.ratio.sequence_ratio, exactgrpo.field.ratios.token_ratios *)
 From Coq Require Import Reals List Lra Lia Arith Bool FinFun.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum KL Kink Objective Rd Poly Softmax RatFam Family Instances.

@@ -6,6 +6,7 @@
       nstep_return m s  discounted rewards and the last value
       rac_advantage     fast - V plus the injected residual
 
+    Python: exactgrpo.field.vtrace.vtrace_targets, exactgrpo.field.vtrace.vtrace_advantages
     Python, to come: exactgrpo.rac.vtrace *)
 From Coq Require Import Reals List Lra Lia Arith.
 From ExactGRPO Require Import FinSum.
