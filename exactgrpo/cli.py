@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import enum
 import json
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from exactgrpo.errors import InputError, UndecidedError
-
-if TYPE_CHECKING:
-    from exactgrpo.update.run import Progress
 
 EXAMPLES = Path(__file__).parent / "examples"
 QUIET_SECONDS = 1.0
 LINE_SECONDS = 5.0
 WIDTH = 120
 """Of tables that do not go to a terminal."""
-ENDINGS = "Exit codes: 0 finished, 2 bad input or usage, 3 something undecided, 70 a fault of ours, 130 interrupted."
+ENDINGS = (
+    "Exit codes: 0 finished and as expected, 1 refuted against expectation or a counterexample found, 2 bad input or usage, "
+    "3 something undecided or no instance found, 70 a fault of ours, 130 interrupted."
+)
 MAX_BITS_HELP = "Budget in bits of precision for a comparison in a number class without a decision procedure."
 
 
@@ -31,6 +32,7 @@ class ExitCode(enum.IntEnum):
     """What the exit status of the command says."""
 
     DONE = 0
+    REFUTED = 1
     BAD_INPUT = 2
     UNDECIDED = 3
     OWN_FAULT = 70
@@ -59,22 +61,98 @@ def run(file: Path, as_json: bool, digits: int, max_bits: int) -> None:
     from exactgrpo.update.run import run as run_problem
 
     problem = load_problem(file)
-    with _progress(problem.outer_iterations, problem.inner_steps) as progress:
+    outer, inner = problem.outer_iterations, problem.inner_steps
+    with _ticker() as tick:
+
+        def progress(arithmetic: str, level: tuple[int, int]) -> None:
+            tick(f"{arithmetic.lower()}: outer iteration {level[0]} of {outer}, inner step {level[1]} of {inner}")
+
         result = run_problem(problem, digits=digits, max_bits=max_bits, progress=progress)
     if as_json:
         from exactgrpo.report.run import run_data
 
         _print_json(run_data(result, digits=digits))
     else:
-        from rich.console import Console
-
         from exactgrpo.report.tables import run_tables
 
-        console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDTH)
-        for part in run_tables(result, digits=digits):
-            console.print(part)
+        _print(*run_tables(result, digits=digits))
     if result.status == "undecided":
         sys.exit(ExitCode.UNDECIDED)
+
+
+@app.command()
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--instances", default=100, type=click.IntRange(1, 10**6), help="Instances tried for each claim.", show_default=True)
+@click.option("--seed", default=0, type=int, help="Seed of the instances.", show_default=True)
+def verify(files: tuple[Path, ...], as_json: bool, instances: int, seed: int) -> None:
+    """Verify the bundled claims, or what FILES hold.
+
+    Without a file: every bundled claim, on fresh instances. A file of kind "update" is tried as an instance of every claim about
+    updates; a counterexample that `exactgrpo falsify --out` wrote is computed again.
+    """
+    from exactgrpo.claims.audit import Audit
+    from exactgrpo.report.claims import audit_data, audit_parts
+
+    audit = Audit(instances=instances, seed=seed)
+    with _ticker() as tick:
+        audit.run(files, tick)
+    if as_json:
+        _print_json(audit_data(audit))
+    else:
+        _print(*audit_parts(audit))
+    sys.exit(ExitCode.REFUTED if audit.has_surprise else ExitCode.UNDECIDED if audit.is_open else ExitCode.DONE)
+
+
+@app.command()
+@click.argument("claim")
+@click.option("--drop", multiple=True, metavar="HYPOTHESIS", help="Leave a hypothesis out; may be repeated.")
+@click.option("--necessary", is_flag=True, help="Drop each hypothesis in turn, and say which are needed.")
+@click.option("--seconds", default=10.0, type=click.FloatRange(0.1, 86_400), help="Time for each search.", show_default=True)
+@click.option("--seed", default=0, type=int, help="Seed of the search.", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the counterexample to this .json file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def falsify(claim: str, drop: tuple[str, ...], necessary: bool, seconds: float, seed: int, out: Path | None, as_json: bool) -> None:
+    """Search for the smallest counterexample to the bundled CLAIM (its id; `exactgrpo claims` lists them)."""
+    from exactgrpo.claims import verdict
+    from exactgrpo.claims.registry import find_claim
+    from exactgrpo.claims.saved import write_counterexample
+    from exactgrpo.report import claims as report
+
+    asked = find_claim(claim)
+    if necessary:
+        if drop or out:
+            raise click.UsageError("--necessary goes without --drop and --out")
+        results = verdict.necessary(asked, seconds=seconds, seed=seed)
+        if as_json:
+            _print_json({name: report.search_data(asked, result, dropped=[name]) for name, result in results.items()})
+        else:
+            _print(report.necessity_table(results))
+        sys.exit(ExitCode.INTERRUPTED if any(result.ended == "interrupted" for result in results.values()) else ExitCode.DONE)
+    with _ticker() as tick:
+        result = verdict.falsify(asked, drop=drop, seconds=seconds, seed=seed, found=lambda found: tick(f"smaller: {found}"))
+    if out is not None and result.counterexample is not None:
+        write_counterexample(out, asked, result.counterexample, dropped=drop)
+    if as_json:
+        _print_json(report.search_data(asked, result, dropped=drop))
+    else:
+        _print(*report.search_parts(asked, result, drop))
+    if result.ended == "interrupted":
+        sys.exit(ExitCode.INTERRUPTED)
+    sys.exit(ExitCode.REFUTED if result.counterexample else ExitCode.UNDECIDED)
+
+
+@app.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def claims(as_json: bool) -> None:
+    """List the bundled claims."""
+    from exactgrpo.claims.registry import bundled
+    from exactgrpo.report.claims import claim_data, claim_table
+
+    if as_json:
+        _print_json({"claims": [claim_data(claim) for claim in bundled().values()]})
+    else:
+        _print(claim_table(list(bundled().values())))
 
 
 @app.command()
@@ -122,6 +200,14 @@ def _fail(code: ExitCode, message: str) -> int:
     return code
 
 
+def _print(*parts: Any) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDTH)
+    for part in parts:
+        console.print(part)
+
+
 def _print_json(data: Any) -> None:
     json.dump(data, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
@@ -129,26 +215,26 @@ def _print_json(data: Any) -> None:
 
 
 @contextmanager
-def _progress(outer: int, inner: int) -> Iterator[Progress]:
-    """Steps as they are reached, on stderr, once the work has taken a second: a live line on a terminal, else a line at times."""
+def _ticker() -> Iterator[Callable[[str], None]]:
+    """Lines about the work on stderr, once it has taken a second: a live line on a terminal, else a line at times."""
     start = time.monotonic()
     live = sys.stderr.isatty()
     due = start + QUIET_SECONDS
     shown = False
 
-    def report(arithmetic: str, level: tuple[int, int]) -> None:
+    def tick(text: str) -> None:
         nonlocal due, shown
         now = time.monotonic()
         if now < due:
             return
         due = now + (0.1 if live else LINE_SECONDS)
         shown = True
-        text = f"{arithmetic.lower()}: outer iteration {level[0]} of {outer}, inner step {level[1]} of {inner}, {now - start:.0f} s"
-        sys.stderr.write(f"\r\x1b[K{text}" if live else f"{text}\n")
+        text = f"{text}, {now - start:.0f} s"
+        sys.stderr.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}" if live else f"{text}\n")
         sys.stderr.flush()
 
     try:
-        yield report
+        yield tick
     finally:
         if live and shown:
             sys.stderr.write("\r\x1b[K")

@@ -65,6 +65,10 @@ class DrawError(InputError):
     """A tape of draws with the wrong shape, or a draw outside the support."""
 
 
+class ClaimError(InputError):
+    """A claim that is not well formed: a free variable, a side that raises, a predicate that is not true or false, an unknown id."""
+
+
 class UndecidedError(ExactGRPOError, ArithmeticError):
     """A comparison that neither an identity nor a separated enclosure has decided within the budget.
 

@@ -45,7 +45,8 @@ def run_tables(run: Run, *, digits: int = DIGITS) -> Iterator[RenderableType]:
     yield Text(f"proofs  {proofs or 'no comparison was needed'}")
 
 
-def _table(*columns: str) -> Table:
+def plain_table(*columns: str) -> Table:
+    """A table without frames, whose cells fold."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -60,7 +61,7 @@ def _vector(names: Sequence[str], values: Sequence[Real], form: Format) -> str:
 def _steps(run: Run, form: Format) -> Table:
     names = run.problem.parameters
     short = len(names) <= 4
-    table = _table("t,k", "terms", "F_t", "gradient of F_t", "next theta")
+    table = plain_table("t,k", "terms", "F_t", "gradient of F_t", "next theta")
     for step in run.steps:
         sides = ", ".join(f"{count} {side}" for side, count in Counter(term.side for term in step.terms).items())
         if step.evidence is not None:
@@ -84,7 +85,7 @@ def _column(values: Sequence[Real], form: Format, short: bool) -> str:
 
 
 def _terms(step: Step, form: Format) -> Table:
-    table = _table("prompt", "sample", "response", "A", "rho", "side", "proof")
+    table = plain_table("prompt", "sample", "response", "A", "rho", "side", "proof")
     for term in step.terms:
         ratio = "" if term.ratio is None else form.text(term.ratio)
         proof = "" if term.proof is None else f"{term.proof.kind}: {term.proof.detail}"
@@ -101,7 +102,7 @@ def _evidence(step: Step, form: Format) -> Iterator[RenderableType]:
     kinks = ", ".join(f"{response!r} to {prompt!r}" for prompt, response in evidence.terms[:MAX_ROWS])
     more = "" if len(evidence.terms) <= MAX_ROWS else f" and {len(evidence.terms) - MAX_ROWS} more"
     yield Text(f"no gradient at step {step.level[0]},{step.level[1]}: at a kink are {kinks}{more}")
-    table = _table("parameter", "left derivative", "right derivative")
+    table = plain_table("parameter", "left derivative", "right derivative")
     for name, (left, right) in list(zip(step.problem.parameters, evidence.one_sided(), strict=True))[:MAX_ROWS]:
         table.add_row(name, form.text(left), form.text(right))
     yield table

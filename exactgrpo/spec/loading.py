@@ -37,7 +37,11 @@ def loads(text: str, format: Format) -> UpdateFile:
     Traceback (most recent call last):
     exactgrpo.errors.InputError: prompt: 'prompt': unknown key; did you mean 'prompts'?
     """
-    data = parse_data(text, format)
+    return loaded(parse_data(text, format))
+
+
+def loaded(data: dict[str, Any]) -> UpdateFile:
+    """Return the validated description that plain data hold, as `loads` does for text."""
     kind = data.get("kind")
     if kind != "update":
         shown = kind if isinstance(kind, str) else "missing" if kind is None else _shown(kind)

@@ -54,10 +54,10 @@ def slopes(policy: Sequence[Fraction], features: Sequence[Fraction]) -> list[Fra
     return [p * (h - mean) for p, h in zip(policy, features, strict=True)]
 
 
-def bend_terms(size: int) -> Strategy:
+def bend_terms(size: int, *, reach: int = 2) -> Strategy:
     """Terms as (advantage, place, slope): the ratio is 1 + place epsilon and moves with this slope along one parameter."""
-    small = rationals(min=-2, max=2, denominator=1)
-    return st.lists(st.tuples(small, rationals(min=-2, max=8, denominator=1), small), min_size=size, max_size=size)
+    whole, place = rationals(min=-reach, max=reach, denominator=1), rationals(min=-reach, max=reach + 2, denominator=1)
+    return st.lists(st.tuples(whole, place, whole), min_size=size, max_size=size)
 
 
 def bend_epsilon() -> Strategy:

@@ -1,0 +1,61 @@
+"""The claims that apply: all bundled ones on fresh instances, or those about updates on the update of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exactgrpo.claims.registry import bundled
+from exactgrpo.claims.saved import KIND, Replay, replay
+from exactgrpo.claims.verdict import Verdict, verdict_on, verify
+from exactgrpo.spec import loaded, problem
+from exactgrpo.spec.reading import located, parse_data, read_text
+
+INSTANCE = "problem"
+"""The only variable of claims that a file of kind "update" is an instance of."""
+
+
+@dataclass(slots=True)
+class Audit:
+    """What `verify` has found out: verdicts on the bundled claims, on files as instances, and saved counterexamples."""
+
+    instances: int = 100
+    seed: int = 0
+    verdicts: list[Verdict] = field(default_factory=list)
+    updates: dict[Path, list[Verdict]] = field(default_factory=dict)
+    replays: dict[Path, Replay] = field(default_factory=dict)
+
+    def run(self, files: Iterable[Path] = (), tick: Callable[[str], None] = lambda text: None) -> None:
+        """Verify every bundled claim, or what the files hold; `tick` is told what comes next."""
+        paths = list(files)
+        for path in paths:
+            tick(f"verifying {path}")
+            with located(str(path)):
+                data = parse_data(*read_text(path))
+                if data.get("kind") == KIND:
+                    self.replays[path] = replay(data)
+                else:
+                    asked = problem(loaded(data))
+                    self.updates[path] = [
+                        verdict_on(claim, {INSTANCE: asked}) for claim in bundled().values() if list(claim.variables) == [INSTANCE]
+                    ]
+        if not paths:
+            for claim in bundled().values():
+                tick(f"verifying {claim.id}")
+                self.verdicts.append(verify(claim, instances=self.instances, seed=self.seed))
+
+    @property
+    def has_surprise(self) -> bool:
+        """Whether a true claim is refuted, a false one is not, or a saved counterexample is not reproduced."""
+        of_claims = any(v.kind == "refuted" if v.claim.expected else v.kind in ("holds", "proved") for v in self.verdicts)
+        of_updates = any(v.kind == "refuted" and v.claim.expected for verdicts in self.updates.values() for v in verdicts)
+        return of_claims or of_updates or any(not r.is_reproduced for r in self.replays.values())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is undecided or vacuous."""
+        return any(v.kind in ("undecided", "vacuous") for v in self.verdicts) or any(
+            v.kind == "undecided" for verdicts in self.updates.values() for v in verdicts
+        )
+
