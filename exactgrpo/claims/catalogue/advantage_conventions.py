@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from exactgrpo.claims.catalogue.variables import laws, numbers, positive_number, slopes
+from exactgrpo.claims.catalogue.variables import laws, numbers, positive_number, slopes, whole_numbers
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.advantages import dr_grpo, epsilon_normalised, rloo, sample_normalised
 from exactgrpo.field.expected_gradient import binary_factor, expected_group_gradient, reward_gradient
@@ -122,7 +122,7 @@ CLAIMS = (
     Claim(
         "standardising-keeps-the-direction",
         "The expected first step with standardised advantages never points against the gradient.",
-        {k: v for k, v in _variables(3, 2).items() if k != "group_size"},
+        {**laws(3, "policy"), "features": whole_numbers(3), "rewards": whole_numbers(3)},
         left=_agreement,
         right=0,
         relation=">=",

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from exactgrpo.claims.catalogue.variables import laws, numbers, positive_number, slopes
+from exactgrpo.claims.catalogue.variables import laws, numbers, positive_number, slopes, whole_numbers
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.expected_gradient import expected_group_gradient, reward_gradient
 from exactgrpo.field.inputs import sum_of
@@ -100,7 +100,7 @@ CLAIMS = (
         "One update never lowers the expected reward.",
         {
             **laws(3, "policy"),
-            "rewards": numbers(3),
+            "rewards": whole_numbers(3),
             "drawn": st.lists(st.integers(0, 2), min_size=2, max_size=2),
             "step_size": positive_number(),
         },

@@ -34,6 +34,11 @@ def numbers(size: int) -> Strategy:
     return st.lists(number(), min_size=size, max_size=size)
 
 
+def whole_numbers(size: int) -> Strategy:
+    """A list of small whole numbers, for claims whose counterexamples need no fractions."""
+    return st.lists(rationals(min=-4, max=4, denominator=1), min_size=size, max_size=size)
+
+
 def some_ratios(size: int) -> Strategy:
     """A list of ratios."""
     return st.lists(ratios(), min_size=size, max_size=size)
