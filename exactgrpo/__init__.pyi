@@ -1,6 +1,11 @@
 """The public names of exactgrpo. This stub is what `__init__.py` imports from, at first use."""
 
+from .claims.claim import Claim as Claim
+from .claims.registry import claim as claim
+from .claims.search import Counterexample as Counterexample
+from .claims.verdict import Verdict as Verdict, falsify as falsify, necessary as necessary, verify as verify
 from .errors import (
+    ClaimError as ClaimError,
     DomainError as DomainError,
     DrawError as DrawError,
     ExactGRPOError as ExactGRPOError,

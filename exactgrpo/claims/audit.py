@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exactgrpo.claims.registry import bundled
 from exactgrpo.claims.saved import KIND, Replay, replay
-from exactgrpo.claims.verdict import Verdict, verdict_on, verify
+from exactgrpo.claims.verdict import FALSIFY_INSTANCES, Verdict, verdict_on, verify
 from exactgrpo.spec import loaded, problem
 from exactgrpo.spec.reading import located, parse_data, read_text
 
@@ -20,14 +20,15 @@ INSTANCE = "problem"
 class Audit:
     """What `verify` has found out: verdicts on the bundled claims, on files as instances, and saved counterexamples."""
 
-    instances: int = 100
+    instances: int = 30
     seed: int = 0
+    catalogues: tuple[str, ...] = ("update",)
     verdicts: list[Verdict] = field(default_factory=list)
     updates: dict[Path, list[Verdict]] = field(default_factory=dict)
     replays: dict[Path, Replay] = field(default_factory=dict)
 
     def run(self, files: Iterable[Path] = (), tick: Callable[[str], None] = lambda text: None) -> None:
-        """Verify every bundled claim, or what the files hold; `tick` is told what comes next."""
+        """Verify the bundled claims of the catalogues, or what the files hold; `tick` is told what comes next."""
         paths = list(files)
         for path in paths:
             tick(f"verifying {path}")
@@ -41,9 +42,10 @@ class Audit:
                         verdict_on(claim, {INSTANCE: asked}) for claim in bundled().values() if list(claim.variables) == [INSTANCE]
                     ]
         if not paths:
-            for claim in bundled().values():
+            for claim in bundled(*self.catalogues).values():
                 tick(f"verifying {claim.id}")
-                self.verdicts.append(verify(claim, instances=self.instances, seed=self.seed))
+                instances = self.instances if claim.expected else FALSIFY_INSTANCES
+                self.verdicts.append(verify(claim, instances=instances, seed=self.seed))
 
     @property
     def has_surprise(self) -> bool:

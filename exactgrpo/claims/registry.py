@@ -16,10 +16,10 @@ CATALOGUE = ("update", "field")
 
 
 @cache
-def bundled() -> Mapping[str, Claim]:
-    """All bundled claims by id, in the order of the catalogue."""
+def bundled(*catalogues: str) -> Mapping[str, Claim]:
+    """The bundled claims by id, in the order of the catalogues: ``update``, the audit of the update, and ``field``; all by default."""
     claims: dict[str, Claim] = {}
-    for name in CATALOGUE:
+    for name in catalogues or CATALOGUE:
         for claim in import_module(f"exactgrpo.claims.catalogue.{name}").CLAIMS:
             if claim.id in claims:
                 raise ClaimError("catalogue", claim.id, "ids are distinct")

@@ -18,7 +18,8 @@ SESSIONS = re.findall(r"```console\n\$ exactgrpo (.*)\n((?:.*\n)*?)```", README)
 
 def output(arguments: str) -> str:
     command = [sys.executable, "-m", "exactgrpo.cli", *shlex.split(arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
 
 
@@ -29,7 +30,8 @@ def test_python_sessions_print_what_the_readme_says() -> None:
 
 
 def test_the_readme_shows_the_kink_and_the_real_groups() -> None:
-    assert [arguments for arguments, _ in SESSIONS] == ["run exactgrpo/examples/kink.toml", "run exactgrpo/examples/logged_groups.toml"]
+    shown = [arguments for arguments, _ in SESSIONS]
+    assert shown[:2] == ["run exactgrpo/examples/kink.toml", "run exactgrpo/examples/logged_groups.toml"]
 
 
 @pytest.mark.parametrize(("arguments", "shown"), SESSIONS, ids=[arguments for arguments, _ in SESSIONS])

@@ -1,0 +1,144 @@
+"""verify, falsify and claims on the command line: what they print, write and return."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exactgrpo.cli import EXAMPLES, ExitCode
+
+
+def exactgrpo(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "exactgrpo.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+
+
+def test_the_audit_is_as_expected() -> None:
+    done = exactgrpo("verify", "--json", "--instances", "5")
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["is_as_expected"]) == (ExitCode.DONE, True)
+    kinds = {(row["claim"]["expected"], row["verdict"]) for row in data["claims"]}
+    assert kinds == {(True, "proved"), (True, "holds"), (False, "refuted")}
+    assert all(row["counterexample"] for row in data["claims"] if row["verdict"] == "refuted")
+
+
+def test_an_update_file_is_an_instance_of_the_claims_about_updates() -> None:
+    done = exactgrpo("verify", EXAMPLES / "kink.toml", "--json")
+    (row,) = json.loads(done.stdout)["updates"]
+    assert done.returncode == ExitCode.DONE
+    assert {claim["verdict"] for claim in row["claims"]} == {"holds"}
+    assert "run-counts-follow-status" in {claim["claim"]["id"] for claim in row["claims"]}
+
+
+def test_a_counterexample_is_found_kept_and_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    done = exactgrpo("falsify", "k3-gradient-is-kl-gradient", "--out", path, "--json")
+    found = json.loads(done.stdout)["counterexample"]
+    assert done.returncode == ExitCode.REFUTED
+    assert found == {
+        "instance": {"policy": "(1/2, 1/2)", "reference": "(1/3, 2/3)", "features": "[0, 1]"},
+        "left": "-1/6",
+        "right": "-1/4*log(2)",
+    }
+    again = exactgrpo("verify", path)
+    assert again.returncode == ExitCode.DONE
+    assert "reproduced" in again.stdout
+    assert [p.name for p in tmp_path.iterdir()] == ["found.json"]
+
+
+def test_a_changed_counterexample_that_is_none_is_not_reproduced(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    exactgrpo("falsify", "k3-gradient-is-kl-gradient", "--out", path)
+    data = json.loads(path.read_text())
+    data["instance"]["reference"] = {"tuple": ["1/2", "1/2"]}  # equal to the policy: both gradients are 0
+    path.write_text(json.dumps(data))
+    done = exactgrpo("verify", path)
+    assert done.returncode == ExitCode.REFUTED
+    assert "not reproduced" in done.stdout
+
+
+def test_the_same_seed_prints_the_same() -> None:
+    first, second = (exactgrpo("falsify", "sum-mode-divides-by-length", "--seed", "5").stdout for _ in range(2))
+    assert first == second
+
+
+def test_a_true_claim_is_not_refuted_and_that_is_3() -> None:
+    done = exactgrpo("falsify", "advantages-sum-to-zero", "--seconds", "1")
+    assert done.returncode == ExitCode.UNDECIDED
+    assert "that proves nothing" in done.stdout
+
+
+def test_needed_hypotheses_are_named() -> None:
+    done = exactgrpo("falsify", "advantages-squares-sum-to-group-size", "--necessary", "--json")
+    (result,) = json.loads(done.stdout).values()
+    assert done.returncode == ExitCode.DONE
+    assert result["counterexample"]["instance"] == {"rewards": "[0, 0]"}
+    dropped = exactgrpo("falsify", "advantages-squares-sum-to-group-size", "--drop", "not all rewards are equal")
+    assert dropped.returncode == ExitCode.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["falsify", "k3-gradient-is-kl-gradien"], "did you mean k3-gradient-is-kl-gradient"),
+        (["falsify", "zzzz"], "no bundled claim has this id"),
+        (["falsify", "advantages-sum-to-zero", "--drop", "nothing"], "a hypothesis of the claim"),
+        (["falsify", "advantages-sum-to-zero", "--seconds", "0"], "not in the range"),
+        (["falsify", "sum-mode-divides-by-length", "--out", "no/such/folder/x.json"], "the file cannot be written"),
+        (["verify", "missing.toml"], "No such file"),
+    ],
+)
+def test_bad_usage_is_one_line_and_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = exactgrpo(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"claim": "zzzz"}, "no bundled claim"),
+        ({"claim": 5}, "the id of a bundled claim"),
+        ({"format": "other/9"}, "this version reads"),
+        ({"dropped": ["x"]}, "a list of hypotheses"),
+        ({"instance": {}}, "a value for each variable"),
+        ({"instance": {"policy": ["1/2"], "reference": 0.5, "features": {"code": "os"}}}, "a number as exact text"),
+        ({"instance": {"policy": "9^9^9^9", "reference": "1", "features": "1"}}, "instance.policy"),
+        ({"more": 1}, "unknown key"),
+    ],
+)
+def test_bad_counterexample_files_are_one_line_and_2(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    data = {"format": "exactgrpo.counterexample/1", "kind": "counterexample", "claim": "k3-gradient-is-kl-gradient", "instance": {}}
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps({**data, **change}))
+    done = exactgrpo("verify", path)
+    assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+def test_an_interrupt_prints_what_was_found_and_leaves_nothing(tmp_path: Path) -> None:
+    arguments = ["falsify", "advantages-sum-to-zero", "--seconds", "60", "--out", str(tmp_path / "x.json")]
+    command = [sys.executable, "-m", "exactgrpo.cli", *arguments]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(timeout=3)
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=30)
+    assert running.returncode == ExitCode.INTERRUPTED
+    assert "interrupted" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_claims_are_listed() -> None:
+    rows = json.loads(exactgrpo("claims", "--json").stdout)["claims"]
+    assert len({row["id"] for row in rows}) == len(rows) > 80
+    assert "advantages-sum-to-zero" in exactgrpo("claims").stdout
