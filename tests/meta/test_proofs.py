@@ -157,6 +157,12 @@ def test_the_readme_names_only_theorems_that_exist() -> None:
     assert [f"{file}.{name}" for file, name in named if file in files and name != "v" and f"{file}.{name}" not in known] == []
 
 
+def test_the_readme_names_python_functions_that_exist() -> None:
+    named = re.findall(r"`(exactgrpo(?:\.\w+)+)`", (PROOFS / "README.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    assert [name for name in named if not python_name_exists(name)] == []
+
+
 def test_theories_name_python_functions_that_exist() -> None:
     """Names after `Python:` exist once their room does; names after `Python, to come:` are of rooms still to be built."""
     missing = []
