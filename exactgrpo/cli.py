@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import io
 import json
 import shutil
 import sys
@@ -39,7 +40,8 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-@click.group(invoke_without_command=True, epilog=ENDINGS)
+@click.group(invoke_without_command=True, epilog=ENDINGS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="exactgrpo", message="%(package)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
     """Exact group-relative policy updates: status, parameters, counts and gradients, with a proof behind every comparison."""
@@ -89,8 +91,8 @@ def run(file: Path, as_json: bool, digits: int, max_bits: int) -> None:
 def verify(files: tuple[Path, ...], as_json: bool, everything: bool, instances: int, seed: int) -> None:
     """Verify the bundled claims about the update, or what FILES hold.
 
-    Without a file: every claim on fresh instances, and every false one by a counterexample. A file of kind "update" is tried as an instance of every claim about
-    updates; a counterexample that `exactgrpo falsify --out` wrote is computed again.
+    Without a file: every claim on fresh instances, and every false one by a counterexample. A file of kind "update" is tried as an
+    instance of every claim about updates; a counterexample that `exactgrpo falsify --out` wrote is computed again.
     """
     from exactgrpo.claims.audit import Audit
     from exactgrpo.claims.registry import CATALOGUE
@@ -175,11 +177,20 @@ def examples() -> None:
 
 def main() -> None:
     """Entry point: run the command and turn every ending into an exit code."""
-    sys.exit(_main())
+    try:
+        code = _main()
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)
 
 
 def _main() -> int:
     sys.set_int_max_str_digits(0)  # sizes are bounded where texts are read
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:
+        return _fail(ExitCode.OWN_FAULT, "the output cannot be written: stdout is closed")
     try:
         return int(app(standalone_mode=False, prog_name="exactgrpo") or 0)
     except InputError as error:
@@ -190,6 +201,9 @@ def _main() -> int:
         return _fail(ExitCode.BAD_INPUT, error.format_message())
     except (KeyboardInterrupt, click.Abort):
         return _fail(ExitCode.INTERRUPTED, "interrupted")
+    except _ReaderGone:  # it has what it wanted
+        sys.stdout = None  # nothing more to flush
+        return ExitCode.DONE
     except OSError as error:  # files are read elsewhere: this is stdout
         sys.stdout = None  # nothing more to flush
         return _fail(ExitCode.OWN_FAULT, f"the output cannot be written: {error.strerror}")
@@ -202,18 +216,35 @@ def _fail(code: ExitCode, message: str) -> int:
     return code
 
 
+class _ReaderGone(Exception):
+    """Whoever read stdout has closed it."""
+
+
+@contextmanager
+def _stdout() -> Iterator[Any]:
+    """Standard output, flushed; click would end with 1 where its reader is gone."""
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise _ReaderGone from None
+
+
 def _print(*parts: Any) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDTH)
-    for part in parts:
-        console.print(part)
+    with console.capture() as text:
+        for part in parts:
+            console.print(part)
+    with _stdout() as out:
+        out.write(text.get())
 
 
 def _print_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write("\n")
-    sys.stdout.flush()
+    with _stdout() as out:
+        json.dump(data, out, indent=2, ensure_ascii=out.encoding.lower() != "utf-8", allow_nan=False)
+        out.write("\n")
 
 
 @contextmanager

@@ -20,11 +20,12 @@ The filter is skipped where the thread does not round to nearest or flushes subn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, fmpq
+from flint import arb, fmpz
 
 from exactgrpo.numbers.arithmetic import OPEN, Column, DecisionTable, Exact, Key, Matrix, NotRepresentable, Rows, Signs
 from exactgrpo.numbers.balls import ball
@@ -49,9 +50,10 @@ def is_ieee() -> bool:
 
 
 _LN2_64_HIGH = np.float64(round(0.010830424696249145 * 2**42)) / 2**42  # 36 significant bits: products with |k| < 2^16 are exact
-with precision(256):
-    _LN2_64_LOW = float(arb(2).log() / 64 - arb(fmpq(int(_LN2_64_HIGH * 2**42), 2**42)))
-    _POWERS = np.array([float(arb(2) ** (arb(j) / 64)) for j in range(64)])
+# exact integers and fractions: Arb's precision is global, and another thread may have changed it
+_LN2 = Fraction("0.69314718055994530941723212145817656807550013436026")
+_LN2_64_LOW = float(_LN2 / 64 - Fraction(float(_LN2_64_HIGH)))
+_POWERS = np.array([float(Fraction(int(fmpz(2 ** (64 * 100 + j)).root(64)), 2**100)) for j in range(64)])
 
 
 _TAYLOR = (1 / 120, 1 / 24, 1 / 6, 0.5, 1.0)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import flint
+
+_LOCK = threading.RLock()
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Set the working precision of Arb to `bits` inside the block, and restore it on the way out, errors included.
 
-    The precision of python-flint is global to the process: do not enter this from two threads.
+    The precision of python-flint is global to the process, so only one thread at a time is inside.
 
     >>> before = flint.ctx.prec
     >>> with precision(200):
@@ -21,12 +24,13 @@ def precision(bits: int) -> Iterator[None]:
     >>> flint.ctx.prec == before
     True
     """
-    before = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
+    with _LOCK:
+        before = flint.ctx.prec
+        flint.ctx.prec = bits
+        try:
+            yield
+        finally:
+            flint.ctx.prec = before
 
 
 def current_precision() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from flint import fmpq
@@ -136,11 +137,11 @@ def _square_root_over(tower: Tower, p: Polynomial, radicand: Polynomial, variabl
 def _recognise(tower: Tower, p: Polynomial, k: int) -> Polynomial | None:
     """The k-th root of an algebraic p if it lies in the field of p; found by lattice reduction, verified by raising it to k."""
     closure = tower._closure(p)
+    if math.prod(g.degree for g in closure) > _RECOGNISE_DIMENSION:
+        return None
     basis: list[Polynomial] = [tower.one]
     for g in closure:
         basis = [m * tower.variable(g) ** e for e in range(g.degree) for m in basis]
-        if len(basis) > _RECOGNISE_DIMENSION:
-            return None
     value = ex.root(tower.express(p), k)
     bits = 64 + 40 * len(basis)
     relation = relation_candidate([value, *map(tower.express, basis)], bits, height=1 << 24)

@@ -112,7 +112,9 @@ class Expressions(PolicyFamily):
             receive(e, cotangent[index([j])])
         total = arithmetic.exact(Column([0] * self.size))
         for node in reversed(order):
-            c, args = adjoint[node], node.args
+            c, args = adjoint.get(node), node.args
+            if c is None:
+                continue  # reached only through x^0
             match node.op:
                 case "parameter":
                     at = index([self.parameters.index(str(node.value))])
@@ -129,6 +131,8 @@ class Expressions(PolicyFamily):
                     receive(args[1], -(c * values[node] / values[args[1]]))
                 case "power":
                     exponent = _exponent(node)
+                    if exponent == 0:
+                        continue  # x^0 = 1, also at x = 0
                     slope = _power(arithmetic, values[args[0]], exponent - 1) if exponent != 1 else 1
                     receive(args[0], c * slope * arithmetic.number(exponent))
                 case "log":

@@ -126,6 +126,7 @@ def _paths(
     protocol: GenerationProtocol, prompts: Sequence[str], tables: Mapping[str, Any], form: str
 ) -> tuple[list[str], list[list[int]]]:
     """The contexts that occur, and for each response the positions of its conditionals in their tables."""
+    _check_names(protocol, prompts)
     width = len(protocol.tokens)
     position = {token: i for i, token in enumerate(protocol.tokens)}
     responses = protocol.responses()
@@ -143,6 +144,21 @@ def _paths(
                 path.append(row * width + position[token])
             paths.append(path)
     return list(used), paths
+
+
+def _check_names(protocol: GenerationProtocol, prompts: Sequence[str]) -> None:
+    """No text is a context of two kinds: of one prompt after some tokens and of another prompt, or of a prompt and of all."""
+    known, tokens = set(prompts), set(protocol.tokens)
+    for prompt in prompts:
+        words = prompt.split(" ")
+        for k in range(len(words) - 1, 0, -1):
+            if words[k] not in tokens:
+                break
+            if " ".join(words[:k]) in known:
+                rule = f"not the text of the context of prompt {' '.join(words[:k])!r} after the token {words[k]!r}"
+                raise PolicyError("prompts", prompt, rule)
+    if ANY_CONTEXT in known:
+        raise PolicyError("prompts", ANY_CONTEXT, "'*' names the table of every other context, so no prompt has this name")
 
 
 def _matching(tables: Mapping[str, Any], prompt: str, prefix: tuple[str, ...], form: str) -> str:

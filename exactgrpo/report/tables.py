@@ -45,6 +45,11 @@ def run_tables(run: Run, *, digits: int = DIGITS) -> Iterator[RenderableType]:
     yield Text(f"proofs  {proofs or 'no comparison was needed'}")
 
 
+def printable(text: str) -> Text:
+    """A name as text of a cell: what a terminal would obey or hide is escaped."""
+    return Text(text if text.isprintable() else repr(text)[1:-1])
+
+
 def plain_table(*columns: str) -> Table:
     """A table without frames, whose cells fold."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -90,7 +95,7 @@ def _terms(step: Step, form: Format) -> Table:
         ratio = "" if term.ratio is None else form.text(term.ratio)
         proof = "" if term.proof is None else f"{term.proof.kind}: {term.proof.detail}"
         table.add_row(
-            Text(term.prompt), str(term.sample + 1), Text(term.response), form.text(term.advantage), ratio, term.side, proof
+            printable(term.prompt), str(term.sample + 1), printable(term.response), form.text(term.advantage), ratio, term.side, proof
         )
     return table
 

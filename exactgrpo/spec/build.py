@@ -216,6 +216,8 @@ class _Builder:
             return self.numbers(rewards, place)
         known = {key: self.number(x, place + key_place(key)) for key, x in rewards.items()}
         support = set(responses)
+        if OTHER_RESPONSES in support:
+            raise RewardError(place, OTHER_RESPONSES, "'*' stands for all other responses; write a list where a response has this name")
         for key in known:
             if key not in support and key != OTHER_RESPONSES:
                 raise RewardError(place + key_place(key), key, f"not a response of this prompt{_near(key, responses)}")

@@ -65,6 +65,8 @@ def read_text(path: str | os.PathLike[str]) -> tuple[str, Format]:
     suffix = name.suffix.lower()
     if suffix not in (".toml", ".json"):
         raise InputError("file name", str(path), "input files end in .toml or .json")
+    if _is_special(name):
+        raise InputError("file name", str(path), "a regular file is needed")
     try:
         with name.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -76,6 +78,14 @@ def read_text(path: str | os.PathLike[str]) -> tuple[str, Format]:
         return data.decode("utf-8-sig"), "toml" if suffix == ".toml" else "json"
     except UnicodeDecodeError as error:
         raise ParseError(f"byte {error.start + 1}", repr(data[error.start : error.start + 4]), "input files are UTF-8 text") from None
+
+
+def _is_special(path: Path) -> bool:
+    """A pipe or a device: reading it might never end."""
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def parse_data(text: str, format: Format) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from exactgrpo.errors import InputError, UpdateError
+from exactgrpo.errors import InputError
 from exactgrpo.numbers.real import Real
+from exactgrpo.numbers.symbols import node
+from exactgrpo.update.domain import thresholds
 from exactgrpo.update.trace import Side
 
 
@@ -42,11 +44,9 @@ def clip_term(rho: Any, advantage: Any, *, epsilon: Any) -> ClipTerm:
     ('smooth tie', Real('1'))
     """
     ratio, a = Real.of(rho, "rho"), Real.of(advantage, "advantage")
-    low, high = (Real.of(x, "epsilon") for x in (epsilon if isinstance(epsilon, tuple) else (epsilon, epsilon)))
+    low, high = (Real(node(x)) for x in thresholds(epsilon, "epsilon"))
     if ratio <= 0:
         raise InputError("rho", repr(ratio), "a ratio of positive masses is positive")
-    if not low > 0 or not low < 1 or not high > 0 or (not isinstance(epsilon, tuple) and not high < 1):
-        raise UpdateError("epsilon", repr(low if not low > 0 or not low < 1 else high), "0 < epsilon < 1")
     zero = Real.of(0)
     sign = a.sign().value
     if sign == 0:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exactgrpo.errors import InputError, PolicyError, ReferenceMassError
+from exactgrpo.numbers.inputs import listed
 from exactgrpo.numbers.real import Real
 
 
@@ -20,11 +21,10 @@ def kl_policy_from_reference(policy: Sequence[Any], reference: Sequence[Any]) ->
     >>> kl_policy_from_reference(["1/2", "1/2"], ["1/4", "3/4"])
     Real('1/2*log(4/3)')
     """
-    if len(policy) != len(reference) or not policy:
-        rule = f"one mass for each of the {len(policy)} masses of the policy, at least one"
-        raise InputError("reference", f"{len(reference)} masses", rule)
     pi = _masses(policy, "policy", PolicyError)
     ref = _masses(reference, "reference", ReferenceMassError)
+    if len(pi) != len(ref):
+        raise InputError("reference", f"{len(ref)} masses", f"one mass for each of the {len(pi)} masses of the policy")
     total = Real.of(0)
     for j, (p, r) in enumerate(zip(pi, ref, strict=True)):
         if p == 0:
@@ -36,7 +36,7 @@ def kl_policy_from_reference(policy: Sequence[Any], reference: Sequence[Any]) ->
 
 
 def _masses(masses: Sequence[Any], name: str, error: type[InputError]) -> list[Real]:
-    exact = [Real.of(x, f"{name}[{j}]") for j, x in enumerate(masses)]
+    exact = [Real.of(x, f"{name}[{j}]") for j, x in enumerate(listed(masses, name, error=error))]
     for j, x in enumerate(exact):
         if x < 0:
             raise error(f"{name}[{j}]", repr(x), "a mass is not negative")

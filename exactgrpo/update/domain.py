@@ -1,13 +1,15 @@
-"""Whether a parameter lies in the open domain U of a family, and signs of exact data while they are checked."""
+"""Checks of exact data: whether a parameter lies in the open domain U of a family, clipping thresholds, signs."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
-from exactgrpo.errors import PolicyError, ThetaError
+from exactgrpo.errors import PolicyError, ThetaError, UpdateError
 from exactgrpo.numbers.arithmetic import Arithmetic, Column, Exact
 from exactgrpo.numbers.decision import decide_sign
 from exactgrpo.numbers.ladder import Execution
+from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.real import Real
 from exactgrpo.numbers.symbols import node
 from exactgrpo.policies.family import PolicyFamily
@@ -63,3 +65,17 @@ def check_parameter(family: PolicyFamily, theta: Column, place: str) -> None:
             raise ThetaError(place, _shown_parameter(theta), f"lies in the open domain U: strict condition {i + 1} fails")
         rule = f"the masses of prompt {i + 1} sum to one" if what == "sum" else f"mass {i + 1} is positive"
         raise PolicyError(place, _shown_parameter(theta), rule)
+
+
+def thresholds(epsilon: Any, place: str) -> tuple[Exact, Exact]:
+    """The lower and the upper clipping threshold of one number in (0, 1), or of a pair whose upper one may be larger."""
+    is_pair = isinstance(epsilon, (list, tuple))
+    if is_pair and len(epsilon) != 2:
+        raise UpdateError(place, f"{len(epsilon)} numbers", "one number, or the pair (epsilon_low, epsilon_high)")
+    places = (f"{place}_low", f"{place}_high") if is_pair else (place, place)
+    low, high = (exact(x, at) for x, at in zip(epsilon if is_pair else (epsilon, epsilon), places, strict=True))
+    if sign(low, "epsilon > 0") <= 0 or sign(low - 1, "epsilon < 1") >= 0:
+        raise UpdateError(places[0], shown(low), "0 < epsilon < 1")
+    if is_pair and sign(high, "epsilon_high > 0") <= 0:
+        raise UpdateError(places[1], shown(high), "epsilon_high > 0")
+    return low, high

@@ -12,10 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from exactgrpo.errors import DrawError
-from exactgrpo.numbers.arithmetic import Arithmetic, Column, Rows, index
+from exactgrpo.numbers.arithmetic import Arithmetic, Column, Rows
 from exactgrpo.numbers.inputs import listed, refusal
 
 FIRST_BITS = 64
+CHUNK = 1 << 18
+"""Comparisons of the exact sampler that are made together."""
 MAX_SEED_BITS = 256
 
 
@@ -117,26 +119,32 @@ class Seed:
 
     def take(self, arithmetic: Arithmetic, t: int, mass: Any, rows: Rows, group_size: int) -> tuple[tuple[int, ...], ...]:
         """Positions drawn at outer iteration t. UndecidedError if a cumulative mass cannot be told from a dyadic number."""
-        inner = [range(r.start, r.stop - 1) for r in rows]  # the last cumulative mass is one: no boundary
-        owner: list[int] = []
-        boundary: list[int] = []
-        for q, cells in enumerate(inner):
-            for i in range(group_size):
-                owner += [q * group_size + i] * len(cells)
-                boundary += cells
-        owners = index(owner)
-        cumulative = arithmetic.cumulate(mass, rows)[index(boundary)]
+        counts: list[tuple[int, ...]] = []
+        cumulative = arithmetic.cumulate(mass, rows)
+        for q, row in enumerate(rows):
+            inner = np.arange(row.start, row.stop - 1)  # the last cumulative mass is one: no boundary
+            size = max(1, CHUNK // max(1, len(inner)))
+            drawn: list[int] = []
+            for first in range(0, group_size, size):
+                samples = range(first, min(first + size, group_size))
+                drawn += self._cells(arithmetic, t, q, samples, cumulative[np.tile(inner, len(samples))], len(inner))
+            counts.append(tuple(drawn))
+        return tuple(counts)
+
+    def _cells(self, arithmetic: Arithmetic, t: int, q: int, samples: range, boundaries: Any, inner: int) -> list[int]:
+        """The cells of some samples of one prompt: how many boundaries lie at or below the uniform number of each."""
+        owners = np.repeat(np.arange(len(samples)), inner)
         bits = FIRST_BITS
         while True:
-            low = [_uniform_bits(self.seed, t - 1, q, i, bits) for q in range(rows.count) for i in range(group_size)]
+            low = [_uniform_bits(self.seed, t - 1, q, i, bits) for i in samples]
             unit = 1 << bits
-            lower = Column(Fraction(a, unit) for a in low)
-            upper = Column(Fraction(a + 1, unit) for a in low)
-            at_most = arithmetic.signs((t, "draw", bits, "low"), cumulative, arithmetic.exact(lower)[owners]) <= 0
-            at_least = arithmetic.signs((t, "draw", bits, "high"), cumulative, arithmetic.exact(upper)[owners]) >= 0
+            lower = arithmetic.exact(Column(Fraction(a, unit) for a in low))
+            upper = arithmetic.exact(Column(Fraction(a + 1, unit) for a in low))
+            key = (t, "draw", bits, q, samples.start)
+            at_most = arithmetic.signs((*key, "low"), boundaries, lower[owners]) <= 0
+            at_least = arithmetic.signs((*key, "high"), boundaries, upper[owners]) >= 0
             if bool((at_most | at_least).all()):
-                cells_passed = np.bincount(owners, weights=at_most, minlength=rows.count * group_size).astype(int)
-                return tuple(tuple(map(int, row)) for row in cells_passed.reshape(rows.count, group_size))
+                return [int(n) for n in at_most.reshape(len(samples), inner).sum(axis=1)]
             bits *= 2
 
 

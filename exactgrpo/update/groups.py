@@ -12,43 +12,47 @@ import numpy.typing as npt
 
 from exactgrpo.errors import RewardError
 from exactgrpo.numbers.arithmetic import Arithmetic, Column, Exact, index
-from exactgrpo.numbers.decision import decide_sign
-from exactgrpo.numbers.rational import exact
+from exactgrpo.numbers.decision import Proof, Sign, decide_sign
+from exactgrpo.numbers.inputs import exact_list
 from exactgrpo.numbers.real import Real
 from exactgrpo.numbers.symbols import node
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of one group: mean, population variance (divisor G), and R_i - mean with its sign for each sample."""
+    """Of one group: mean, population variance (divisor G), and R_i - mean with its sign and the proof of that for each sample."""
 
     mean: Exact
     variance: Exact
     deviations: tuple[Exact, ...]
     signs: tuple[int, ...]
+    proofs: tuple[Proof, ...]
 
     @classmethod
     def of(cls, rewards: Sequence[Exact]) -> Statistics:
         """s = 0 iff all rewards are equal; that is decided exactly, on the rewards themselves."""
         size = len(rewards)
         if all(r == rewards[0] for r in rewards):  # equal fractions, or the same expression
-            return cls(rewards[0], Fraction(0), (Fraction(0),) * size, (0,) * size)
+            kind = "rational" if isinstance(rewards[0], Fraction) else "identity"
+            return cls(rewards[0], Fraction(0), (Fraction(0),) * size, (0,) * size, (Proof(kind, None, "all rewards are equal"),) * size)
         mean = sum(rewards, Fraction(0)) / size
-        by_reward: dict[Any, tuple[Exact, int]] = {}
+        by_reward: dict[Any, tuple[Exact, Sign]] = {}
         for r in rewards:
             if r not in by_reward:
                 deviation = r - mean
-                value = decide_sign(deviation, question="reward - mean of its group").value
-                by_reward[r] = (deviation if value else Fraction(0), value)
+                sign = decide_sign(deviation, question="reward - mean of its group")
+                by_reward[r] = (deviation if sign.value else Fraction(0), sign)
         deviations = tuple(by_reward[r][0] for r in rewards)
+        signs = [by_reward[r][1] for r in rewards]
         variance = sum((d * d for d in deviations), Fraction(0)) / size
-        return cls(mean, variance, deviations, tuple(by_reward[r][1] for r in rewards))
+        return cls(mean, variance, deviations, tuple(s.value for s in signs), tuple(s.proof for s in signs))
 
 
 def _statistics(rewards: Sequence[Any]) -> Statistics:
-    if not rewards:
+    group = exact_list(rewards, "rewards", error=RewardError)
+    if not group:
         raise RewardError("rewards", [], "a group has at least one reward")
-    return Statistics.of([exact(r, f"rewards[{i}]") for i, r in enumerate(rewards)])
+    return Statistics.of(group)
 
 
 def population_std(rewards: Sequence[Any]) -> Real:

@@ -13,7 +13,7 @@ from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.text import numbered
 from exactgrpo.policies.family import PolicyFamily
 from exactgrpo.policies.inputs import described, parameter_names
-from exactgrpo.update.domain import check_parameter, shown, sign
+from exactgrpo.update.domain import check_parameter, shown, sign, thresholds
 from exactgrpo.update.draws import Draws
 from exactgrpo.update.reference import Reference
 
@@ -112,7 +112,7 @@ class Problem:
         G = whole(group_size, "update.group_size", least=2, error=UpdateError)
         T = whole(outer_iterations, "update.outer_iterations", least=1, error=UpdateError)
         K = whole(inner_steps, "update.inner_steps", least=1, error=UpdateError)
-        low, high = _epsilon(epsilon)
+        low, high = thresholds(epsilon, "update.epsilon")
         weight = exact(beta, "update.beta")
         if sign(weight, "beta >= 0") < 0:
             raise UpdateError("update.beta", shown(weight), "beta >= 0")
@@ -207,20 +207,6 @@ def _labels(family: PolicyFamily, parameters: Sequence[str] | None) -> tuple[str
     if len(names) != family.size:
         raise ThetaError("policy.parameters", f"{len(names)} names", f"one name for each of the {family.size} parameters")
     return tuple(numbered(list(names), "policy.parameters"))
-
-
-def _epsilon(epsilon: Any) -> tuple[Exact, Exact]:
-    """The lower and the upper threshold."""
-    is_pair = isinstance(epsilon, (list, tuple))
-    if is_pair and len(epsilon) != 2:
-        raise UpdateError("update.epsilon", f"{len(epsilon)} numbers", "one number, or the pair (epsilon_low, epsilon_high)")
-    places = ("update.epsilon_low", "update.epsilon_high") if is_pair else ("update.epsilon", "update.epsilon")
-    low, high = (exact(x, place) for x, place in zip(epsilon if is_pair else (epsilon, epsilon), places, strict=True))
-    if sign(low, "epsilon > 0") <= 0 or sign(low - 1, "epsilon < 1") >= 0:
-        raise UpdateError(places[0], shown(low), "0 < epsilon < 1")
-    if is_pair and sign(high, "epsilon_high > 0") <= 0:
-        raise UpdateError(places[1], shown(high), "epsilon_high > 0")
-    return low, high
 
 
 def _has(value: object, *methods: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exactgrpo.errors import InputError
+from exactgrpo.numbers.inputs import listed
 from exactgrpo.numbers.real import Real
 
 
@@ -18,10 +19,11 @@ def sequence_ratio(policy: Sequence[Any], old: Sequence[Any]) -> Real:
     >>> sequence_ratio(["3/4", "1/3"], ["1/2", "1/2"])
     Real('1')
     """
-    if len(policy) != len(old) or not policy:
-        raise InputError("old", f"{len(old)} masses", f"one mass for each of the {len(policy)} tokens, at least one")
+    news, olds = listed(policy, "policy"), listed(old, "old")
+    if len(news) != len(olds) or not news:
+        raise InputError("old", f"{len(olds)} masses", f"one mass for each of the {len(news)} tokens, at least one")
     rho = Real.of(1)
-    for i, (new_mass, old_mass) in enumerate(zip(policy, old, strict=True)):
+    for i, (new_mass, old_mass) in enumerate(zip(news, olds, strict=True)):
         new, before = Real.of(new_mass, f"policy[{i}]"), Real.of(old_mass, f"old[{i}]")
         if new <= 0 or before <= 0:
             raise InputError(f"policy[{i}]" if new <= 0 else f"old[{i}]", repr(new if new <= 0 else before), "a token mass is positive")

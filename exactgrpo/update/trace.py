@@ -21,7 +21,6 @@ from exactgrpo.update.problem import Problem
 Side = Literal["unclipped", "clipped", "smooth tie", "kink", "zero advantage", "undecided"]
 
 FIRST_STEP = Proof("identity", None, "rho = 1 at the frozen parameter")
-EQUAL_REWARDS = Proof("rational", None, "the reward equals the mean of its group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +139,22 @@ class Step:
         return tuple(Real.of(self.execution.value("gradient", self.level, i)) for i in range(self.problem.family.size))
 
     @cached_property
+    def statistics(self) -> tuple[Statistics, ...]:
+        """Mean, variance and deviations of each prompt's group."""
+        start, rewards = self.problem.family.rows.start, self.problem.rewards
+        return tuple(Statistics.of([rewards[first + y] for y in draws]) for first, draws in zip(start, self.groups.draws, strict=False))
+
+    @cached_property
     def advantages(self) -> tuple[tuple[Real, ...], ...]:
         """A of each prompt and sample."""
-        start, rewards = self.problem.family.rows.start, self.problem.rewards
         out = []
-        for first, draws in zip(start, self.groups.draws, strict=False):
-            group = Statistics.of([rewards[first + y] for y in draws])
+        for group in self.statistics:
             if any(group.signs):
                 std = node(group.variance).sqrt()
-                made = {d: Real.of(node(d) / std) for d in set(group.deviations)}
+                made = {d: Real(node(d) / std) for d in set(group.deviations)}
                 out.append(tuple(made[d] for d in group.deviations))
             else:
-                out.append((Real.of(node(0)),) * len(draws))
+                out.append((Real(node(0)),) * len(group.deviations))
         return tuple(out)
 
     @cached_property
@@ -164,7 +167,7 @@ class Step:
         for q, (prompt, draws) in enumerate(zip(self.problem.prompts, self.groups.draws, strict=True)):
             for i, y in enumerate(draws):
                 term = self.groups.term_of[q][i]
-                side, proof = sides[term] if term >= 0 else ("zero advantage", EQUAL_REWARDS)
+                side, proof = sides[term] if term >= 0 else ("zero advantage", self.statistics[q].proofs[i])
                 ratio = self._ratio(term) if term >= 0 and self.is_answered else None
                 yield Term(prompt.name, i, prompt.responses[y], self.advantages[q][i], ratio, side, proof)
 

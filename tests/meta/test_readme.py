@@ -39,6 +39,12 @@ def test_console_sessions_print_what_the_readme_says(arguments: str, shown: str)
     assert output(arguments) == shown
 
 
+def test_the_smallest_file_of_the_readme_runs(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "smallest.toml").write_text(text, encoding="utf-8")
+    assert output(f"run {tmp_path / 'smallest.toml'}").startswith("status  complete")
+
+
 def test_the_two_commands_of_the_readme_exist() -> None:
     for path in ("tests/environment", "tests/run"):
         assert f"\n{path}" in README

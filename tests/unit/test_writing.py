@@ -45,7 +45,8 @@ def test_examples_are_read_back(name: str) -> None:
 def one_prompt(family: Any, **changes: Any) -> Problem:
     fields: dict[str, Any] = {
         "prompts": [Prompt.of("q", ["a", "b"], [1, "sqrt(2)"])], "family": family, "theta0": ["log(2)"], "group_size": 2,
-        "outer_iterations": 2, "inner_steps": 2, "epsilon": ("1/5", "sqrt(3)/4"), "beta": "1/10", "step_size": [[1, "1/2"], ["sqrt(2)", 2]], "draws": Seed(4),
+        "outer_iterations": 2, "inner_steps": 2, "epsilon": ("1/5", "sqrt(3)/4"), "beta": "1/10",
+        "step_size": [[1, "1/2"], ["sqrt(2)", 2]], "draws": Seed(4),
         "reference": eg.ReferenceLogits.of([[0, "log(3)"]]),
     }  # fmt: skip
     return Problem.of(**{**fields, **changes})
