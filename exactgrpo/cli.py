@@ -105,6 +105,8 @@ def verify(files: tuple[Path, ...], as_json: bool, everything: bool, instances: 
         _print_json(audit_data(audit))
     else:
         _print(*audit_parts(audit))
+    if audit.is_interrupted:
+        sys.exit(ExitCode.INTERRUPTED)
     sys.exit(ExitCode.REFUTED if audit.has_surprise else ExitCode.UNDECIDED if audit.is_open else ExitCode.DONE)
 
 

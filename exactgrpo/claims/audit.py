@@ -26,6 +26,7 @@ class Audit:
     verdicts: list[Verdict] = field(default_factory=list)
     updates: dict[Path, list[Verdict]] = field(default_factory=dict)
     replays: dict[Path, Replay] = field(default_factory=dict)
+    is_interrupted: bool = False
 
     def run(self, files: Iterable[Path] = (), tick: Callable[[str], None] = lambda text: None) -> None:
         """Verify the bundled claims of the catalogues, or what the files hold; `tick` is told what comes next."""
@@ -45,7 +46,11 @@ class Audit:
             for claim in bundled(*self.catalogues).values():
                 tick(f"verifying {claim.id}")
                 instances = self.instances if claim.expected else FALSIFY_INSTANCES
-                self.verdicts.append(verify(claim, instances=instances, seed=self.seed))
+                verdict = verify(claim, instances=instances, seed=self.seed)
+                self.verdicts.append(verdict)
+                if verdict.ended == "interrupted":
+                    self.is_interrupted = True
+                    return
 
     @property
     def has_surprise(self) -> bool:
