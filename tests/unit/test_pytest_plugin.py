@@ -1,0 +1,116 @@
+"""assert_exact: what it accepts, what its failures say, and that pytest offers it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exactgrpo import InexactInputError, Real, advantages
+from exactgrpo.pytest_plugin import advantage_conventions, assert_exact, tie_conventions
+
+ROOT_HALF = 0.7071067811865476  # the double nearest to sqrt(2)/2
+NEXT = float(np.nextafter(ROOT_HALF, 1))
+
+
+def failure(*arguments: Any, **options: Any) -> str:
+    with pytest.raises(AssertionError) as caught:
+        assert_exact(*arguments, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "options"),
+    [
+        (0.1, "1/10", {}),
+        (float(np.float32(0.1)), "0.1", {"dtype": "float32"}),
+        (ROOT_HALF, "sqrt(2)/2", {}),
+        (NEXT, "sqrt(2)/2", {"ulps": 2}),
+        (F(1, 3), "1/3", {}),
+        (Real.of("sqrt(8)"), "2*sqrt(2)", {}),
+        ([[1, 0.5], []], [[1, "1/2"], []], {}),
+        (np.array([0.5, 0.25]), ["1/2", "1/4"], {}),
+        (0.0, 0, {}),
+        (5e-324, "2^-1074", {}),
+    ],
+)
+def test_right_numbers_pass(actual: Any, expected: Any, options: dict[str, Any]) -> None:
+    assert_exact(actual, expected, **options)
+
+
+def test_a_neighbour_is_one_ulp_away_at_most() -> None:
+    # sqrt(2)/2 lies 0.43... ulps below its nearest double, so 1.43... below the next one
+    assert "sqrt(2)/2" in failure(NEXT, "sqrt(2)/2")
+    assert "1.4" in failure(NEXT, "sqrt(2)/2")
+    assert failure(NEXT, "sqrt(2)/2", ulps=1)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "text"),
+    [
+        (0.3, "1/3", "expected 1/3, got 0.3"),
+        (F(1, 4), "1/3", "expected 1/3, got Fraction(1, 4)"),
+        (float("nan"), 1, "got nan"),
+        (float("inf"), 1, "got inf"),
+        ([1.0], [1, 2], "shapes differ: expected 2 numbers, the last at [1], got 1 numbers"),
+        (1.0, [1], "shapes differ"),
+        ([1.0, 2.0, 3.5], [1, 2, 3], "1 of 3 numbers differ\n  [2]: expected 3, got 3.5"),
+    ],
+)
+def test_wrong_numbers_fail_with_exact_values(actual: Any, expected: Any, text: str) -> None:
+    assert text in failure(actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "compute"),
+    [
+        ("sample standard deviation", lambda r: (r - r.mean()) / r.std(ddof=1)),
+        ("population standard deviation + 1e-4", lambda r: (r - r.mean()) / (r.std() + 1e-4)),
+        ("sample standard deviation + 1e-6", lambda r: (r - r.mean()) / (r.std(ddof=1) + 1e-6)),
+        ("no standard deviation (Dr. GRPO)", lambda r: r - r.mean()),
+        ("leave-one-out baseline (RLOO)", lambda r: (r - r.mean()) * len(r) / (len(r) - 1)),
+    ],
+)
+def test_the_convention_that_explains_a_failure_is_named(name: str, compute: Any) -> None:
+    rewards = [0, 1, 1, 3, 7]
+    text = failure(compute(np.array(rewards, float)), advantages(rewards), conventions=advantage_conventions(rewards), ulps=4)
+    assert text.splitlines()[-1] == f"  explained by: {name}"
+
+
+def test_what_no_convention_explains_is_left_unexplained() -> None:
+    text = failure([0.25, -0.25], advantages([1, 0]), conventions=advantage_conventions([1, 0]))
+    assert "explained" not in text
+
+
+@pytest.mark.parametrize(
+    ("found", "name"), [(0.5, "ties split in halves (A/2)"), (0.75, "ties split twice (3A/4)"), (0.0, "the clipped branch (0)")]
+)
+def test_derivatives_at_ties_are_explained(found: float, name: str) -> None:
+    assert name in failure(found, 1, conventions=tie_conventions(1))
+
+
+def test_an_expected_float_is_refused() -> None:
+    with pytest.raises(InexactInputError):
+        assert_exact(0.1, 0.1)
+
+
+def test_pytest_offers_the_fixtures(tmp_path: Path) -> None:
+    (tmp_path / "test_user.py").write_text(
+        "def test_right(exact, assert_exact):\n    assert_exact(0.5, exact.Real.of('1/2'))\n\n"
+        "def test_wrong(assert_exact):\n    assert_exact(0.3, '1/3')\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout
+    assert "expected 1/3, got 0.3" in done.stdout
+
+
+def test_the_plugin_imports_nothing_heavy() -> None:
+    code = "import sys, exactgrpo.pytest_plugin; print([m for m in ('numpy', 'flint', 'sympy', 'hypothesis') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
