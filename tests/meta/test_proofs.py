@@ -136,6 +136,21 @@ def test_an_uncompiled_change_turns_the_gate_red(copy: Path) -> None:
     assert "Clip is not compiled" in output
 
 
+@needs_coq
+def test_a_wrong_bound_of_a_logarithm_is_refused(compiled: Path, tmp_path: Path) -> None:
+    """ln(1000000/203188) = 1.59362362...: the checker accepts [1.5936236, 1.5936237] and no interval beside it."""
+    folder = Path(shutil.copytree(compiled, tmp_path / "proofs"))
+    for name in ("KL", "Cert", "LnBounds", "LnFix"):
+        shutil.copy(THEORIES / f"{name}.v", folder / "theories")
+        compile_theory(folder, name)
+    for low, verdict in ((15936235, "false"), (15936236, "true"), (15936237, "false")):
+        bound = f"check_lnz 40 20 1000000 203188 {low} {low + 1} 10000000"
+        script = "From Coq Require Import ZArith.\nFrom ExactGRPO Require Import LnFix.\nOpen Scope Z_scope.\n"
+        script += f"Goal {bound} = {verdict}. Proof. vm_compute; reflexivity. Qed.\n"
+        (folder / "theories" / "Bound.v").write_text(script, encoding="utf-8")
+        compile_theory(folder, "Bound")
+
+
 def test_every_theorem_is_used_by_a_claim_a_function_or_a_later_proof() -> None:
     manifest = json.loads((PROOFS / "theorems.json").read_text(encoding="utf-8"))
     readme = (PROOFS / "README.md").read_text(encoding="utf-8")
