@@ -24,6 +24,7 @@ def retrace_errors(
     c_i = lambda min(1, pi/mu) at step i: the trace of step s itself does not act, and no ratio multiplies the error.
     `action_values` holds Q(s_t, a_t), `expected_next` E_pi Q(s_{t+1}, .) (0 after the end), `ratios` pi/mu of a_t; the first is not
     used. Source: Munos et al., Safe and efficient off-policy reinforcement learning (2016), section 3.
+    Theorems: retrace_step, retrace_on_policy (Retrace.v).
 
     >>> retrace_errors(["9/8", "-9/4", "1/2"], [0, 0, 0], [0, 0, 0], [5, 1, "2/3"], gamma="1/2")
     (Real('1/12'), Real('-25/12'), Real('1/2'))

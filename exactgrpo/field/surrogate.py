@@ -15,7 +15,8 @@ def dual_clip_term(rho: Any, advantage: Any, *, epsilon: Any, ceiling: Any) -> C
     """max(c A, min(rho A, clip(rho) A)) for A < 0, and the clipped term itself for A >= 0; `ceiling` is c > 1.
 
     At rho = c and A < 0 it has a *convex* kink (left derivative A, right derivative 0), which can cancel a concave one. Arguments are
-    those of `clip_term`. Source: Ye et al., Mastering complex control in MOBA games (2020), dual-clip PPO.
+    those of `clip_term`. Source: Ye et al., Mastering complex control in MOBA games (2020), dual-clip PPO. Theorem: dual_clip_gradient
+    (DualClip.v): kinks can cancel.
 
     >>> dual_clip_term(4, -1, epsilon="1/4", ceiling=3).value
     Real('-3')

@@ -23,6 +23,7 @@ class Expressions(PolicyFamily):
 
     U is the set where every e_j, every log argument, every base of a fractional power and every `inequalities` formula is
     positive and every divisor is non-zero; so sqrt(x^2) at x = 0 lies outside U. Gradients are by reverse accumulation.
+    Theorem: expression_family (Expression.v).
     """
 
     rows: Rows

@@ -56,7 +56,7 @@ class Evidence:
     `rest` is the gradient of everything but these terms, `generators` holds A_i grad rho_i/(G M) of each (with its number of
     samples counted in). The Clarke set is rest + sum_i [0, 1] generator_i (equality since the masses are continuously
     differentiable), and F'(v) = rest.v + sum_i min(generator_i.v, 0).
-    Theorems: one_sided_kink, kinks_bend_one_way (OneSided.v).
+    Theorems: one_sided_kink, kinks_bend_one_way (OneSided.v), objective_clarke_set (ClarkeObjective.v), clarke_set (Clarke.v).
     """
 
     execution: Execution[Any]

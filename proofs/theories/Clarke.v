@@ -7,7 +7,7 @@
       clarke_dir f x v d  d is Clarke's directional derivative of f at x along v
       clarke f x l        the linear form l is below it: l is in Clarke's set
 
-    Python, to come: exactgrpo.update.trace *)
+    Python: exactgrpo.update.trace.Evidence *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Clip Kink Objective OneSided.

@@ -9,7 +9,7 @@
       rest_form v      the derivative along v of everything else
       own_form_of p v  the derivative along v of the unclipped term of p
 
-    Python, to come: exactgrpo.update.trace *)
+    Python: exactgrpo.update.trace.Evidence *)
 From Coq Require Import Reals List Lra Lia Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective OneSided Clarke.

@@ -5,7 +5,7 @@
 
       dual_term e c A rho  max(term, c A) for A < 0, the term otherwise
 
-    Python, to come: exactgrpo.field.surrogate *)
+    Python: exactgrpo.field.surrogate.dual_clip_term *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Kink Objective OneSided Reversal.

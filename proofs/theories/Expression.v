@@ -7,7 +7,7 @@
       dom e th          every divisor of e is non-zero, every argument of ln and every base of a power positive
       Uexpr             the domain of a table of weights and inequalities
 
-    Python, to come: exactgrpo.policies.expression *)
+    Python: exactgrpo.policies.expression.Expressions *)
 From Coq Require Import Reals List Lra Lia Arith.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Kink Objective Rd Poly OracleInst Family.

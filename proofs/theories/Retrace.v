@@ -5,7 +5,7 @@
       retrace_error m s   discounted and traced errors r + gamma E_pi Q(next) - Q over m steps from s
       sarsa_return m s    discounted rewards, and the expected value after m steps
 
-    Python, to come: exactgrpo.field.retrace, exactgrpo.rac.vtrace *)
+    Python: exactgrpo.field.retrace.retrace_errors *)
 From Coq Require Import Reals List Lra Lia Arith.
 From ExactGRPO Require Import FinSum VTrace.
 Import ListNotations.
