@@ -23,6 +23,7 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 Instance = Mapping[str, Any]
+ARITHMETIC = "arithmetic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ class Claim:
 
     `variables` maps names to Hypothesis strategies, or to finite sequences, which are checked case by case. `hypotheses` maps names
     to predicates. Predicates, sides and the conclusion are functions that take variables by the names of their arguments; a side may
-    also be an exact number, or a SymPy expression whose symbols are variables. Sides may be vectors, which are compared entry by
-    entry. `expected` says whether the claim is true; `theorem` names the machine-checked theorem that proves it, as ``name (File.v)``.
+    also be an exact number, or a SymPy expression whose symbols are variables. A side with an argument `arithmetic` is a formula over
+    the array arithmetic: it returns a vector, and is run by rationals, float64, balls and symbols. Sides may be vectors, which are
+    compared entry by entry. `expected` says whether the claim is true; `theorem` names the machine-checked theorem that proves it, as
+    ``name (File.v)``.
     """
 
     id: str
@@ -99,6 +102,8 @@ class Claim:
             return value_of(part, instance)
         if not callable(part):
             return part
+        if ARITHMETIC in inspect.signature(part).parameters:
+            return over_arithmetic(part, instance)
         try:
             return part(**{argument: instance[argument] for argument in inspect.signature(part).parameters})
         except UndecidedError:
@@ -110,7 +115,17 @@ class Claim:
 def _names(part: Any) -> set[str]:
     if is_sympy(part):
         return {str(symbol) for symbol in part.free_symbols}
-    return set(inspect.signature(part).parameters) if callable(part) else set()
+    return set(inspect.signature(part).parameters) - {ARITHMETIC} if callable(part) else set()
+
+
+def over_arithmetic(part: Callable[..., Any], instance: Instance) -> tuple[Real, ...]:
+    """The entries of a vector that a formula over the array arithmetic computes from an instance."""
+    from exactgrpo.numbers.ladder import Execution
+
+    given = {name: instance[name] for name in inspect.signature(part).parameters if name != ARITHMETIC}
+    name, level = "side", (0, 0)
+    execution: Execution[None] = Execution(lambda arithmetic: arithmetic.observe(name, level, lambda: part(arithmetic=arithmetic, **given)))
+    return tuple(Real(execution.value(name, level, i)) for i in range(execution.length(name, level)))
 
 
 def _truth(answer: Any, place: str) -> bool:

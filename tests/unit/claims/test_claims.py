@@ -234,6 +234,22 @@ def test_values_are_shown_exactly() -> None:
     assert shown({"a": [F(1, 3), (1, True)], "b": Real.of("sqrt(2)/2")}) == "a = [1/3, (1, True)], b = sqrt(2)/2"
 
 
+def test_sides_may_be_formulas_over_the_array_arithmetic() -> None:
+    from exactgrpo import Column, Rows
+
+    def softmax_by_arithmetic(arithmetic: Any, x: Any, y: Any) -> Any:
+        rows = Rows([2])
+        weight = arithmetic.exp(arithmetic.shift(arithmetic.exact(Column([x, y])), rows))
+        return weight * (1 / arithmetic.sums(weight, rows))[rows.owner]
+
+    def softmax(x: Any, y: Any) -> list[Real]:
+        weights = [Real.of(x).exp(), Real.of(y).exp()]
+        return [w / (weights[0] + weights[1]) for w in weights]
+
+    assert verify(claim(softmax_by_arithmetic, softmax), instances=20).kind == "holds"
+    assert verify(claim(softmax_by_arithmetic, lambda x, y: softmax(y, x)), instances=50).kind == "refuted"
+
+
 def test_sympy_sides_have_exact_values() -> None:
     from sympy import Rational, exp, log, sqrt, symbols
 
