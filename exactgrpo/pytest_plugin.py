@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -57,8 +58,9 @@ def assert_exact(
     """
     __tracebackhide__ = True
     found, wanted = list(_entries(actual, "")), list(_entries(expected, ""))
-    if [place for place, _ in found] != [place for place, _ in wanted]:
+    if _places(found) != _places(wanted):
         raise AssertionError(f"shapes differ: expected {_shape(wanted)}, got {_shape(found)}")
+    found, wanted = _numbers(found), _numbers(wanted)
     wrong = [
         f"  {place or 'value'}: {text}"
         for (place, x), (_, y) in zip(found, wanted, strict=True)
@@ -106,16 +108,30 @@ def _entries(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
+        if not value:
+            yield f"{place}[]", _EMPTY
         for i, x in enumerate(value):
             yield from _entries(x, f"{place}[{i}]")
     else:
         yield place, value
 
 
+_EMPTY = object()
+"""Stands for an empty list, which has a place in the shape and no number."""
+
+
+def _places(entries: Sequence[tuple[str, Any]]) -> list[str]:
+    return [place for place, _ in entries]
+
+
+def _numbers(entries: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [(place, x) for place, x in entries if x is not _EMPTY]
+
+
 def _shape(entries: Sequence[tuple[str, Any]]) -> str:
-    if [place for place, _ in entries] == [""]:
+    if _places(entries) == [""]:
         return "one number"
-    return f"{len(entries)} numbers" + (f", the last at {entries[-1][0]}" if entries else "")
+    return f"{len(_numbers(entries))} numbers" + (f", the last at {entries[-1][0]}" if entries else "")
 
 
 def _real(x: Any, place: str) -> Real:
@@ -129,28 +145,36 @@ def _difference(actual: Any, expected: Real, dtype: Dtype, ulps: int) -> str | N
     shown = expected.exact() or f"{expected.digits(20)}..."
     if not isinstance(actual, float):
         return None if _real(actual, "actual") == expected else f"expected {shown}, got {actual!r}"
-    if actual != actual or actual in (float("inf"), float("-inf")):
-        return f"expected {shown}, got {actual!r}"
     rounded = {"float64": expected.to_float64, "float32": expected.to_float32, "bfloat16": expected.to_bfloat16}[dtype]()
     if actual == rounded:
         return None
-    gap = _gap(actual, expected, dtype)
-    return None if ulps and gap <= ulps else f"expected {shown}, got {actual!r}, {gap.digits(3)} ulps of {dtype} away"
+    if not isfinite(actual):
+        return f"expected {shown}, got {actual!r}"
+    gap = abs(expected - Fraction(actual)) / _ulp(expected, dtype)
+    if ulps and gap <= ulps:
+        return None
+    return f"expected {shown}, got {actual!r}, {gap.digits(3)} ulps of {dtype} away"
 
 
-def _gap(actual: float, expected: Real, dtype: Dtype) -> Real:
-    """|actual - expected| in units in the last place of the expected number."""
-    size = abs(Fraction(expected.digits(30)))
-    exponent = SMALLEST[dtype]
-    if size:
-        power = size.numerator.bit_length() - size.denominator.bit_length()
-        power -= Fraction(2) ** power > size
-        exponent = max(exponent, power - PRECISION[dtype] + 1)
-    return abs(expected - Fraction(actual)) / Fraction(2) ** exponent
+def _ulp(x: Real, dtype: Dtype) -> Fraction:
+    """The unit in the last place of x: 2^(e - p + 1) where 2^e <= |x| < 2^(e + 1), decided exactly; the smallest one at 0."""
+    size = abs(x)
+    if size == 0:
+        return Fraction(2) ** SMALLEST[dtype]
+    lower, _ = size.enclose(5)
+    power = lower.numerator.bit_length() - lower.denominator.bit_length() + 1
+    while size < Fraction(2) ** power:
+        power -= 1
+    return Fraction(2) ** max(SMALLEST[dtype], power - PRECISION[dtype] + 1)
 
 
 def _explains(found: Sequence[tuple[str, Any]], values: Any, dtype: Dtype) -> bool:
-    other = list(_entries(values, ""))
-    if [place for place, _ in found] != [place for place, _ in other]:
+    """Whether the values give what was found, up to rounding errors of the size that the largest of them has."""
+    other = _numbers(list(_entries(values, "")))
+    if _places(found) != _places(other):
         return False
-    return all(_difference(x, _real(y, place), dtype, SLACK_ULPS) is None for (place, x), (_, y) in zip(found, other, strict=True))
+    if not all(isinstance(x, float) for _, x in found):
+        return all(_difference(x, _real(y, place), dtype, SLACK_ULPS) is None for (place, x), (_, y) in zip(found, other, strict=True))
+    pairs = [(x, _real(y, place)) for (place, x), (_, y) in zip(found, other, strict=True)]
+    slack = SLACK_ULPS * max((_ulp(y, dtype) for _, y in pairs), default=Fraction(0))
+    return all(isfinite(x) and abs(y - Fraction(x)) <= slack for x, y in pairs)

@@ -66,6 +66,26 @@ def test_wrong_numbers_fail_with_exact_values(actual: Any, expected: Any, text: 
     assert text in failure(actual, expected)
 
 
+@pytest.mark.parametrize(("actual", "expected"), [([[1.0], []], [[1]]), ([], [[]]), ([[]], 1), ([[1.0], []], [[1], [[]]])])
+def test_empty_lists_belong_to_the_shape(actual: Any, expected: Any) -> None:
+    assert "shapes differ" in failure(actual, expected)
+
+
+def test_the_ulp_is_that_of_the_exact_number() -> None:
+    """Just below 1 it is 2^-53, at 1 and above 2^-52: a number that 30 digits cannot tell from 1 has the smaller one."""
+    assert "1.00 ulps of float64" in failure(float(np.nextafter(1, 0)), Real.of(1) - F(1, 10**40))
+    assert "0.500 ulps of float64" in failure(float(np.nextafter(1, 0)), Real.of(1) + F(1, 10**40))
+    assert "1.00 ulps of float64" in failure(5e-324, 0)
+    assert_exact(5e-324, 0, ulps=1)
+
+
+def test_an_infinity_is_right_only_where_the_format_overflows() -> None:
+    assert_exact(float("inf"), "10^400")
+    assert_exact(float("-inf"), "-(10^39)", dtype="float32")
+    assert "got inf" in failure(float("inf"), "10^39")
+    assert "got -inf" in failure(float("-inf"), "10^400")
+
+
 @pytest.mark.parametrize(
     ("name", "compute"),
     [
@@ -80,6 +100,15 @@ def test_the_convention_that_explains_a_failure_is_named(name: str, compute: Any
     rewards = [0, 1, 1, 3, 7]
     text = failure(compute(np.array(rewards, float)), advantages(rewards), conventions=advantage_conventions(rewards), ulps=4)
     assert text.splitlines()[-1] == f"  explained by: {name}"
+
+
+def test_a_zero_that_rounding_missed_hides_no_convention() -> None:
+    """The mean of 0.1, 0.2, 0.3 in doubles is not 0.2, so the middle advantage is about 1e-16 where the convention says 0."""
+    rewards, computed = ["1/10", "1/5", "3/10"], np.array([0.1, 0.2, 0.3])
+    computed = (computed - computed.mean()) / computed.std(ddof=1)
+    assert computed[1] != 0
+    text = failure(computed, advantages(rewards), conventions=advantage_conventions(rewards), ulps=4)
+    assert text.splitlines()[-1] == "  explained by: sample standard deviation"
 
 
 def test_what_no_convention_explains_is_left_unexplained() -> None:
