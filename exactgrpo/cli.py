@@ -86,7 +86,7 @@ def run(file: Path, as_json: bool, digits: int, max_bits: int) -> None:
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--all", "everything", is_flag=True, help="Claims about the field's formulas too, not only those about the update.")
-@click.option("--instances", default=30, type=click.IntRange(1, 10**6), help="Instances tried for each true claim.", show_default=True)
+@click.option("--instances", default=20, type=click.IntRange(1, 10**6), help="Instances tried for each true claim.", show_default=True)
 @click.option("--seed", default=0, type=int, help="Seed of the instances.", show_default=True)
 def verify(files: tuple[Path, ...], as_json: bool, everything: bool, instances: int, seed: int) -> None:
     """Verify the bundled claims about the update, or what FILES hold.

@@ -20,7 +20,7 @@ INSTANCE = "problem"
 class Audit:
     """What `verify` has found out: verdicts on the bundled claims, on files as instances, and saved counterexamples."""
 
-    instances: int = 30
+    instances: int = 20
     seed: int = 0
     catalogues: tuple[str, ...] = ("update",)
     verdicts: list[Verdict] = field(default_factory=list)
