@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ def exactgrpo(*arguments: str | Path, **options: Any) -> subprocess.CompletedPro
 
 
 def test_the_audit_is_as_expected() -> None:
-    done = exactgrpo("verify", "--json", "--instances", "5")
+    start = time.monotonic()
+    done = exactgrpo("verify", "--json")
+    assert time.monotonic() - start < 45  # a budget of 15 s, at three times its value
     data = json.loads(done.stdout)
     assert (done.returncode, data["is_as_expected"]) == (ExitCode.DONE, True)
     kinds = {(row["claim"]["expected"], row["verdict"]) for row in data["claims"]}
