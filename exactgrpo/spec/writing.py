@@ -296,10 +296,6 @@ def _tokens(family: Tokens, names: Sequence[str], prompts: Named) -> dict[str, A
     for (name, prefix), used in row_of.items():
         if used != (row_of[name, prefix[:-1]] if prefix else default):
             chosen[" ".join((name, *prefix))] = used
-    for (name, prefix), used in row_of.items():  # names with blanks may read as longer contexts
-        contexts = (" ".join((name, *prefix[:n])) for n in range(len(prefix), -1, -1))
-        if chosen.get(next((c for c in contexts if c in chosen), ANY_CONTEXT)) != used:
-            raise PolicyError("policy", " ".join((name, *prefix)), "contexts that the names of the prompts tell apart")
     entries = _logits(inner, names) if isinstance(inner, Softmax) else _weights(inner, names)
     tables = {c: dict(zip(protocol.tokens, entries[row * width : (row + 1) * width], strict=True)) for c, row in chosen.items()}
     is_softmax = isinstance(inner, Softmax)
