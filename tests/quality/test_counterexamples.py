@@ -5,16 +5,20 @@ The size of an instance is the number of its numbers plus the bits of their nume
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from fractions import Fraction as F
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
+import exactgrpo
 from exactgrpo import Claim, Real, advantages, clip_term, falsify, kl_policy_from_reference
 from exactgrpo.claims.registry import bundled
+from exactgrpo.claims.saved import replay
 from exactgrpo.strategies import epsilons, positive_simplex_points, ratios, reward_groups
 
 FALSE = {id: claim for id, claim in bundled().items() if not claim.expected}
@@ -85,6 +89,21 @@ def test_false_claims_are_refuted_by_small_instances(id: str) -> None:
     assert not found.sides.holds
     assert FALSE[id].satisfied(found.instance)
     assert size(found.instance) <= SIZES[id]
+
+
+SHIPPED = Path(exactgrpo.__file__).parent / "examples" / "counterexamples"
+
+
+def test_every_false_claim_ships_a_counterexample() -> None:
+    assert {path.stem for path in SHIPPED.glob("*.json")} == set(FALSE)
+
+
+@pytest.mark.parametrize("id", FALSE)
+def test_shipped_counterexamples_are_reproduced_and_as_small_as_those_found(id: str) -> None:
+    again = replay(json.loads((SHIPPED / f"{id}.json").read_text(encoding="utf-8")))
+    assert again.is_reproduced
+    assert again.claim is FALSE[id]
+    assert size(again.instance) <= SIZES[id]
 
 
 # ---- three false identities written after the strategies were frozen
