@@ -71,7 +71,7 @@ def assert_exact(
     lines = [f"{len(wrong)} of {len(found)} number{'s differ' if len(found) > 1 else ' differs'}", *wrong[:20]]
     if len(wrong) > 20:
         lines.append(f"  ... and {len(wrong) - 20} more")
-    names = [name for name, values in (conventions or {}).items() if _explains(found, values, dtype)]
+    names = _explaining(found, conventions or {}, dtype)
     if names:
         lines.append(f"  explained by: {', '.join(names)}")
     raise AssertionError("\n".join(lines))
@@ -168,13 +168,20 @@ def _ulp(x: Real, dtype: Dtype) -> Fraction:
     return Fraction(2) ** max(SMALLEST[dtype], power - PRECISION[dtype] + 1)
 
 
-def _explains(found: Sequence[tuple[str, Any]], values: Any, dtype: Dtype) -> bool:
-    """Whether the values give what was found, up to rounding errors of the size that the largest of them has."""
+def _explaining(found: Sequence[tuple[str, Any]], conventions: Mapping[str, Any], dtype: Dtype) -> list[str]:
+    """The names of the nearest conventions, if they give what was found up to rounding errors; two are as near within a factor of two."""
+    distances = {name: gap for name, values in conventions.items() if (gap := _distance(found, values, dtype)) is not None}
+    nearest = min(distances.values(), default=SLACK_ULPS)
+    return [name for name, gap in distances.items() if gap <= 2 * nearest and gap <= SLACK_ULPS]
+
+
+def _distance(found: Sequence[tuple[str, Any]], values: Any, dtype: Dtype) -> Real | None:
+    """The largest difference, in ulps of the largest value: rounding may leave a small number where a zero belongs."""
     other = _numbers(list(_entries(values, "")))
-    if _places(found) != _places(other):
-        return False
-    if not all(isinstance(x, float) for _, x in found):
-        return all(_difference(x, _real(y, place), dtype, SLACK_ULPS) is None for (place, x), (_, y) in zip(found, other, strict=True))
+    if not found or _places(found) != _places(other):
+        return None
     pairs = [(x, _real(y, place)) for (place, x), (_, y) in zip(found, other, strict=True)]
-    slack = SLACK_ULPS * max((_ulp(y, dtype) for _, y in pairs), default=Fraction(0))
-    return all(isfinite(x) and abs(y - Fraction(x)) <= slack for x, y in pairs)
+    if not all(isfinite(x) for x, _ in pairs if isinstance(x, float)):
+        return None
+    unit = max(_ulp(y, dtype) for _, y in pairs)
+    return max(abs(y - (Fraction(x) if isinstance(x, float) else _real(x, "actual"))) / unit for x, y in pairs)

@@ -111,6 +111,25 @@ def test_a_zero_that_rounding_missed_hides_no_convention() -> None:
     assert text.splitlines()[-1] == "  explained by: sample standard deviation"
 
 
+def test_only_the_nearest_convention_is_named() -> None:
+    """At single precision the sample standard deviations with 1e-6 and 1e-8 lie within 64 ulps too."""
+    found = [0.70710678, -0.70710678]
+    text = failure(found, advantages([1, 0]), dtype="float32", conventions=advantage_conventions([1, 0]))
+    assert text.splitlines()[-1] == "  explained by: sample standard deviation"
+    both = failure(
+        found,
+        advantages([1, 0]),
+        conventions={"one": [5, 0], "a": ["sqrt(2)/2", "-sqrt(2)/2"]},
+        dtype="float32",
+    )
+    assert both.splitlines()[-1] == "  explained by: a"
+
+
+def test_exact_values_are_explained_too() -> None:
+    text = failure([Real.of(1) / 2, "-1/2"], advantages([1, 0]), conventions=advantage_conventions([1, 0]))
+    assert text.splitlines()[-1] == "  explained by: no standard deviation (Dr. GRPO)"
+
+
 def test_what_no_convention_explains_is_left_unexplained() -> None:
     text = failure([0.25, -0.25], advantages([1, 0]), conventions=advantage_conventions([1, 0]))
     assert "explained" not in text
