@@ -189,6 +189,8 @@ class Step:
             return side, table.proof(key, term)
         inside = (table.signs[key] * self.groups.side < 0).nonzero()[0]
         place, tie_key = int(inside.searchsorted(term)), (*self.level, "tie")
+        if tie_key not in table.signs:  # another ratio of this step stayed open, so nothing more was asked
+            return "undecided", table.proof(key, term)
         try:
             on_other_bound = self.execution.sign(tie_key, place) == 0
         except UndecidedError:

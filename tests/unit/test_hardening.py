@@ -87,6 +87,18 @@ def test_equal_rewards_written_differently_are_proved_by_an_identity() -> None:
         assert (term.side, term.proof.kind) == ("zero advantage", "identity")
 
 
+def test_the_terms_of_a_step_that_stayed_open_are_shown() -> None:
+    """The bound of the first response is missed by less than the budget tells; the second one's ratio is decided."""
+    prompt = Prompt.of("q", ["a", "b"], [1, 0])
+    problem_ = Problem.of(
+        prompts=[prompt], family=eg.Rational.of([["t", "1 - t"]], parameters=["t"]), theta0=["1/2"], group_size=2, outer_iterations=1,
+        inner_steps=3, epsilon=("1/2", "1/4 + 2^-9000*exp(exp(1))"), beta=0, step_size="1/16", draws=eg.Tape.of([[["a", "b"]]], [prompt]),
+    )  # fmt: skip
+    result = run(problem_, max_bits=4096)
+    assert result.status == "undecided"
+    assert {term.side for term in result.steps[-1].terms} == {"undecided"}
+
+
 # ---- names with two meanings
 
 
