@@ -212,6 +212,8 @@ def check(given_: Given, step: Step, epsilon: Any) -> None:
     before = ctx.prec
     ctx.prec = BITS
     try:
+        assert step.objective is not None
+        assert abs(given_.objective(given_.theta, epsilon) - ball(step.objective)) < ball(CLOSE)
         quotients = given_.quotients(epsilon)
         if step.gradient is None:
             assert step.evidence is not None

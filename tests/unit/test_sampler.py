@@ -52,6 +52,16 @@ def test_draws_are_those_of_the_bit_rule(seed: int, t: int) -> None:
     assert draw(masses, seed, t=t, group_size=8) == expected
 
 
+@pytest.mark.parametrize("length", [65, 200, 300, 700])
+def test_boundaries_near_the_uniform_number_take_more_blocks(length: int) -> None:
+    # the first boundary shares `length` bits with the number of sample 0, and the next third of a bit decides
+    digests = (hashlib.sha256(f"8,0,0,0,{block}".encode("ascii")).digest() for block in range(4))
+    start = int.from_bytes(b"".join(digests), "big") >> (1024 - length)
+    boundary = (start + F(1, 3)) / 2**length
+    masses = [boundary, 1 - boundary]
+    assert draw([masses], 8, group_size=2)[0] == tuple(replayed(masses, 8, 0, 0, i) for i in range(2))
+
+
 def test_seeded_runs_draw_by_the_bit_rule_from_the_current_policy() -> None:
     prompt = Prompt.of("q", ["a", "b", "c"], [1, 0, 2])
     problem = Problem.of(
@@ -94,7 +104,8 @@ def test_the_law_over_all_bit_strings_brackets_the_masses(masses: list[F]) -> No
                 drawn[cell] += 2 ** (DEPTH - depth)
         open_nodes = still
     undecided = F(len(open_nodes) // 2, 2**DEPTH)  # the last level was split once more
-    assert undecided <= F(len(masses) - 1, 2**DEPTH)
+    others = [sum(masses[:j], F(0)) for j in range(1, len(masses)) if 2**DEPTH % sum(masses[:j], F(0)).denominator]
+    assert undecided == F(len(others), 2**DEPTH)  # one node around each boundary that is no dyadic number of this depth, here
     for j, mass in enumerate(masses):
         lower = F(drawn[j], 2**DEPTH)
         assert lower <= mass <= lower + undecided
@@ -149,6 +160,13 @@ def test_irrational_masses_are_drawn_at_five_sigma() -> None:
 @pytest.mark.parametrize("masses", [[F(1, 2), F(1, 2)], [F(1, 4), F(1, 4), F(1, 2)], [F(1, 2**64), 1 - F(1, 2**64)]])
 def test_cells_that_end_at_dyadic_numbers_are_decided_by_finitely_many_bits(masses: list[F]) -> None:
     assert all(0 <= j < len(masses) for j in draw([masses], 9, group_size=64)[0])
+
+
+@pytest.mark.parametrize("depth", [1, 2, 20, 64])
+def test_numbers_that_touch_a_boundary_of_one_half_end_at_once(depth: int) -> None:
+    masses, half = [F(1, 2), F(1, 2)], 1 << (depth - 1)
+    assert cell_of(masses, half, depth) == 1  # from one half on
+    assert cell_of(masses, half - 1, depth) == 0  # up to one half
 
 
 def test_a_single_response_needs_no_bits() -> None:
