@@ -53,13 +53,12 @@ def test_draws_are_those_of_the_bit_rule(seed: int, t: int) -> None:
 
 
 @pytest.mark.parametrize("length", [65, 200, 300, 700])
-def test_boundaries_near_the_uniform_number_take_more_blocks(length: int) -> None:
-    # the first boundary shares `length` bits with the number of sample 0, and the next third of a bit decides
+def test_a_cell_as_small_as_several_blocks_of_bits_is_found(length: int) -> None:
+    # the second of three cells holds just the numbers that share `length` bits with the number of sample 0
     digests = (hashlib.sha256(f"8,0,0,0,{block}".encode("ascii")).digest() for block in range(4))
     start = int.from_bytes(b"".join(digests), "big") >> (1024 - length)
-    boundary = (start + F(1, 3)) / 2**length
-    masses = [boundary, 1 - boundary]
-    assert draw([masses], 8, group_size=2)[0] == tuple(replayed(masses, 8, 0, 0, i) for i in range(2))
+    masses = [F(start, 2**length), F(1, 2**length), 1 - F(start + 1, 2**length)]
+    assert draw([masses], 8, group_size=2)[0] == (1, replayed(masses, 8, 0, 0, 1))
 
 
 def test_seeded_runs_draw_by_the_bit_rule_from_the_current_policy() -> None:
