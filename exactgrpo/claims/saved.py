@@ -14,6 +14,7 @@ from exactgrpo.claims.search import Counterexample
 from exactgrpo.errors import ClaimError, InputError
 from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.real import Real
+from exactgrpo.numbers.written import number_text
 from exactgrpo.update.problem import Problem
 
 FORMAT = "exactgrpo.counterexample/1"
@@ -71,7 +72,7 @@ def replay(data: Mapping[str, Any]) -> Replay:
 
 def write_counterexample(path: str | os.PathLike[str], claim: Claim, found: Counterexample, *, dropped: Sequence[str] = ()) -> None:
     """Write a counterexample to a .json file: a temporary file first, then a rename."""
-    from exactgrpo.spec.writing import write_json
+    from exactgrpo.spec.json_file import write_json
 
     write_json(path, counterexample_data(claim, found, dropped=dropped))
 
@@ -91,9 +92,7 @@ def _encoded(value: Any, place: str) -> Any:
         case Mapping():
             return {"table": [[str(key), _encoded(x, f"{place}.{key}")] for key, x in value.items()]}
         case Real():
-            text = value.exact()
-            if text is not None:
-                return text
+            return number_text(value.expression, place)
         case Problem():
             from exactgrpo.spec.writing import problem_data
 

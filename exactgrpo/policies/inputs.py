@@ -7,7 +7,7 @@ A polynomial is text in the grammar of `exactgrpo.numbers.text`, a SymPy express
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -93,18 +93,11 @@ def polynomial(value: PolynomialInput, names: Names, place: str) -> Polynomial:
 
 def polynomial_bounds(inequalities: Sequence[InequalityInput], names: Names) -> list[Polynomial]:
     """Return the polynomials that are positive where all the inequalities hold."""
-    bounds: list[Polynomial] = []
-    for i, bound in enumerate(listed(inequalities, "inequalities", error=PolicyError)):
-        place = f"inequalities[{i}]"
-        if isinstance(bound, str):
-            bounds += parse_polynomial_inequality(bound, names, place)
-        elif is_sympy(bound):
-            bounds += read_inequality(bound, lambda: PolynomialBuilder(names), place, error=PolicyError)
-        elif isinstance(bound, Mapping):
-            bounds.append(_ready_made(bound, len(names), place))
-        else:
-            raise PolicyError(place, bound, "an inequality is text such as 't > 0', a strict inequality of SymPy, or a polynomial")
-    return bounds
+
+    def ready(bound: Any, place: str) -> Polynomial | None:
+        return _ready_made(bound, len(names), place) if isinstance(bound, Mapping) else None
+
+    return _bounds(inequalities, names, parse_polynomial_inequality, PolynomialBuilder, ready)
 
 
 def formula_of(value: FormulaInput, names: Names, place: str) -> Formula:
@@ -128,17 +121,31 @@ def formula_of(value: FormulaInput, names: Names, place: str) -> Formula:
 
 def formula_bounds(inequalities: Sequence[InequalityInput], names: Names) -> list[Formula]:
     """Return the formulas that are positive where all the inequalities hold."""
-    bounds: list[Formula] = []
+
+    def ready(bound: Any, place: str) -> Formula | None:
+        return formula_of(bound, names, place) if isinstance(bound, Formula) else None
+
+    return _bounds(inequalities, names, parse_inequality, FormulaBuilder, ready)
+
+
+def _bounds(
+    inequalities: Sequence[InequalityInput],
+    names: Names,
+    parse: Callable[..., list[Any]],
+    builder: Callable[[Names], Any],
+    ready: Callable[[Any, str], Any],
+) -> list[Any]:
+    bounds: list[Any] = []
     for i, bound in enumerate(listed(inequalities, "inequalities", error=PolicyError)):
         place = f"inequalities[{i}]"
         if isinstance(bound, str):
-            bounds += parse_inequality(bound, names, place)
+            bounds += parse(bound, names, place)
         elif is_sympy(bound):
-            bounds += read_inequality(bound, lambda: FormulaBuilder(names), place, error=PolicyError)
-        elif isinstance(bound, Formula):
-            bounds.append(formula_of(bound, names, place))
+            bounds += read_inequality(bound, lambda: builder(names), place, error=PolicyError)
+        elif (prepared := ready(bound, place)) is not None:
+            bounds.append(prepared)
         else:
-            raise PolicyError(place, bound, "an inequality is text such as 't > 0', a strict inequality of SymPy, or a Formula")
+            raise PolicyError(place, bound, "an inequality is text such as 't > 0', a strict inequality of SymPy, or a prepared object")
     return bounds
 
 

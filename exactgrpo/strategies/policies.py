@@ -18,7 +18,7 @@ from exactgrpo.policies.rational import Rational
 from exactgrpo.policies.simplex import Simplex
 from exactgrpo.policies.softmax import Softmax
 from exactgrpo.policies.tokens import Tokens
-from exactgrpo.spec.writing import family_data
+from exactgrpo.spec.family_writing import family_data
 from exactgrpo.strategies.numbers import Strategy, check_sizes, positive_simplex_points, rationals
 
 Family = Literal["simplex", "rational", "softmax", "tokens", "expression"]

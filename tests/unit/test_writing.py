@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 import exactgrpo as eg
 from exactgrpo import InputError, LimitError, PolicyError, Problem, Prompt, PromptError, Real, Seed, run
 from exactgrpo.cli import EXAMPLES
+from exactgrpo.numbers.written import number_text
 from exactgrpo.spec import loaded, loads, problem
-from exactgrpo.spec.writing import number_text, problem_data, write_json
+from exactgrpo.spec.json_file import write_json
+from exactgrpo.spec.writing import problem_data
 from exactgrpo.strategies import FAMILIES, near_misses, problems, problems_on_a_bound
 
 relaxed = settings(max_examples=30, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
