@@ -1,0 +1,1 @@
+"""Retroactive advantage correction: delayed rewards, their kernels, queue, bias and claims."""
