@@ -102,7 +102,8 @@ def weak_bretagnolle_huber(policy: Sequence[Any], reference: Sequence[Any]) -> R
 def least_bound(policy: Sequence[Any], reference: Sequence[Any]) -> Real:
     """min(sqrt(KL/2), sqrt(1 - exp(-KL))), the per-step bound of Retroactive Advantage Correction.
 
-    The first is the smaller one up to KL = 1.59362..., the second beyond: `crossing`. Masses and errors are those of `pinsker`. Theorem: TV_bound (Divergence.v), for a positive reference.
+    The first is the smaller one up to KL = 1.59362..., the second beyond: `crossing`. Masses and errors are those of `pinsker`. Theorem:
+    TV_bound (Divergence.v), for a positive reference.
 
     >>> least_bound(["1/2", "1/2"], ["1/100", "99/100"]) == bretagnolle_huber(["1/2", "1/2"], ["1/100", "99/100"])
     True
