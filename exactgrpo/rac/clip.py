@@ -152,7 +152,7 @@ def injected_gradient(
     ceiling: Any = None,
     floor: Any = None,
 ) -> Real:
-    """E_mu[clip(pi/mu) X d log pi/dt]: the expected gradient of a residual X(y) injected into the advantage of the rollout y that earned it.
+    """E_mu[clip(pi/mu) X d log pi/dt]: the expected gradient of a residual X(y) injected into the advantage of its own rollout y.
 
     `derivatives` holds d pi(y)/dt, which sum to zero. Without a clip it is d/dt E_pi X, the gradient that was missing. Theorems:
     change_of_measure (KL.v), score_reward_is_gradient (FirstStep.v). Other arguments as for `clipped_residual_mean`.
