@@ -3,7 +3,7 @@
 from .claims.claim import Claim as Claim
 from .claims.registry import claim as claim
 from .claims.search import Counterexample as Counterexample
-from .claims.verdict import Verdict as Verdict, falsify as falsify, necessary as necessary, verify as verify
+from .claims.verdict import Verdict as Verdict, falsify as falsify, necessary as necessary, need as need, verify as verify
 from .errors import (
     ClaimError as ClaimError,
     DomainError as DomainError,

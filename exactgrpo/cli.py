@@ -131,7 +131,8 @@ def falsify(claim: str, drop: tuple[str, ...], necessary: bool, seconds: float, 
             raise click.UsageError("--necessary goes without --drop and --out")
         results = verdict.necessary(asked, seconds=seconds, seed=seed)
         if as_json:
-            _print_json({name: report.search_data(asked, result, dropped=[name]) for name, result in results.items()})
+            data = {name: report.search_data(asked, result, dropped=[name]) for name, result in results.items()}
+            _print_json({name: {"need": verdict.need(results[name]), **found} for name, found in data.items()})
         else:
             _print(report.necessity_table(results))
         sys.exit(ExitCode.INTERRUPTED if any(result.ended == "interrupted" for result in results.values()) else ExitCode.DONE)

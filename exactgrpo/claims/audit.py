@@ -54,10 +54,10 @@ class Audit:
 
     @property
     def has_surprise(self) -> bool:
-        """Whether a true claim is refuted, a false one is not, or a saved counterexample is not reproduced."""
+        """Whether a true claim is refuted, a false one is not, or a saved counterexample is a surprise."""
         of_claims = any(v.kind == "refuted" if v.claim.expected else v.kind in ("holds", "proved") for v in self.verdicts)
         of_updates = any(v.kind == "refuted" and v.claim.expected for verdicts in self.updates.values() for v in verdicts)
-        return of_claims or of_updates or any(not r.is_reproduced for r in self.replays.values())
+        return of_claims or of_updates or any(r.is_surprise for r in self.replays.values())
 
     @property
     def is_open(self) -> bool:
@@ -65,4 +65,3 @@ class Audit:
         return any(v.kind in ("undecided", "vacuous") for v in self.verdicts) or any(
             v.kind == "undecided" for verdicts in self.updates.values() for v in verdicts
         )
-

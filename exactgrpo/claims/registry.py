@@ -41,6 +41,11 @@ def find_claim(id: str) -> Claim:
     return claims[id]
 
 
+def is_bundled(claim: Claim) -> bool:
+    """Whether this claim is one of ours, not only of the same id."""
+    return bundled().get(claim.id) is claim
+
+
 def claim(*, id: str, variables: Mapping[str, Any], **fields: Any) -> Callable[[Callable[..., bool]], Claim]:
     """Make a claim of a predicate: its docstring is the statement, its arguments are variables.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from exactgrpo.claims.claim import Claim, Sides, shown
 from exactgrpo.claims.registry import find_claim
-from exactgrpo.claims.search import Counterexample
+from exactgrpo.claims.search import Counterexample, violated
 from exactgrpo.errors import ClaimError, InputError
 from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.real import Real
@@ -30,25 +31,38 @@ def counterexample_data(claim: Claim, found: Counterexample, *, dropped: Sequenc
         "claim": claim.id,
         "dropped": list(dropped),
         "instance": {name: _encoded(value, name) for name, value in found.instance.items()},
-        "left": None if found.sides.left is None else shown(found.sides.left),
-        "right": None if found.sides.right is None else shown(found.sides.right),
+        "left": _side_text(found.sides.left),
+        "right": _side_text(found.sides.right),
     }
+
+
+def _side_text(side: Any) -> str | None:
+    return None if side is None else shown(side)
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A saved counterexample, computed again: whether it satisfies the hypotheses that it does not drop, and both sides."""
+    """A saved counterexample, computed again: whether it satisfies the hypotheses that it does not drop, both sides, and whether
+    those are the saved ones.
+    """
 
     claim: Claim
     dropped: tuple[str, ...]
     instance: Mapping[str, Any]
     satisfied: bool
     sides: Sides
+    is_same: bool
+    violated: tuple[str, ...]
 
     @property
     def is_reproduced(self) -> bool:
-        """It satisfies the hypotheses and not the conclusion."""
-        return self.satisfied and not self.sides.holds
+        """It satisfies the hypotheses and not the conclusion, with the sides that were saved."""
+        return self.satisfied and not self.sides.holds and self.is_same
+
+    @property
+    def is_surprise(self) -> bool:
+        """It is not reproduced, or it refutes a claim that is expected to be true."""
+        return not self.is_reproduced or (self.claim.expected and not self.violated)
 
 
 def replay(data: Mapping[str, Any]) -> Replay:
@@ -62,12 +76,15 @@ def replay(data: Mapping[str, Any]) -> Replay:
     if not isinstance(identity, str):
         raise InputError("claim", identity, "the id of a bundled claim")
     claim = find_claim(identity)
-    if not isinstance(dropped, list) or any(name not in claim.hypotheses for name in dropped):
+    if not isinstance(dropped, list) or any(not isinstance(name, str) or name not in claim.hypotheses for name in dropped):
         raise InputError("dropped", dropped, f"a list of hypotheses of the claim: {', '.join(claim.hypotheses) or 'it has none'}")
     if not isinstance(instance, dict) or set(instance) != set(claim.variables):
         raise InputError("instance", instance, f"a table with a value for each variable: {', '.join(claim.variables)}")
     values = {name: _decoded(value, f"instance.{name}") for name, value in instance.items()}
-    return Replay(claim, tuple(dropped), values, claim.satisfied(values, without=dropped), claim.at(values))
+    claim.check(values, "instance")
+    sides = claim.at(values)
+    is_same = all(data.get(name) in (None, _side_text(side)) for name, side in (("left", sides.left), ("right", sides.right)))
+    return Replay(claim, tuple(dropped), values, claim.satisfied(values, without=dropped), sides, is_same, violated(claim, values, dropped))
 
 
 def write_counterexample(path: str | os.PathLike[str], claim: Claim, found: Counterexample, *, dropped: Sequence[str] = ()) -> None:
@@ -104,7 +121,7 @@ def _decoded(value: Any, place: str) -> Any:
     match value:
         case bool():
             return value
-        case str() | int():
+        case str() | int() | Decimal():
             number = exact(value, place)
             return number if isinstance(number, Fraction) else Real.of(number)
         case list():

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import hypothesis
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky, HypothesisException, Unsatisfiable, UnsatisfiedAssumption
+
 from exactgrpo.claims.claim import Claim, Sides, shown
-from exactgrpo.errors import ClaimError, InexactInputError, UndecidedError
+from exactgrpo.claims.interrupt import lasting_interrupt
+from exactgrpo.claims.variable import Variable
+from exactgrpo.errors import ClaimError, DomainError, InexactInputError, InputError, UndecidedError
+from exactgrpo.numbers.inputs import listed, whole
 
 MAX_CASES = 100_000
 SECONDS = 10.0
+STATELESS = "a function of its variables alone: it gave two answers at one instance"
 
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """An instance that satisfies the hypotheses and not the conclusion, with both sides."""
+    """An instance that satisfies the hypotheses and not the conclusion, with both sides.
+
+    `violated` names the hypotheses, of those dropped, that it does not satisfy. If it satisfies them all, it refutes the claim itself.
+    """
 
     instance: Mapping[str, Any]
     sides: Sides
+    violated: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         text = shown(self.instance)
@@ -30,12 +43,15 @@ class Counterexample:
 
 @dataclass(slots=True)
 class Search:
-    """What a search has seen: instances tried, those that satisfy the hypotheses, the smallest counterexample, what stayed open."""
+    """What a search has seen: instances tried, those that satisfy the hypotheses and have a conclusion, the best counterexample,
+    and what stayed open: an undecided comparison, or a side that is undefined where a dropped hypothesis fails.
+    """
 
     tried: int = 0
     satisfied: int = 0
     counterexample: Counterexample | None = None
     undecided: UndecidedError | None = None
+    undefined: ClaimError | None = None
     is_complete: bool = False
     ended: str = "finished"
     found: Callable[[Counterexample], None] | None = field(default=None, repr=False)
@@ -47,16 +63,46 @@ class Search:
         try:
             if not claim.satisfied(instance, without=without):
                 return None
-            self.satisfied += 1
-            sides = claim.at(instance)
+            sides = self._conclusion(claim, instance, without)
+            if sides is not None and not sides.holds:
+                self._refuted(claim, instance, sides, without)
         except UndecidedError as error:
             self.undecided = self.undecided or error
             return None
-        if not sides.holds:
-            self.counterexample = Counterexample(dict(instance), sides)
-            if self.found is not None:
-                self.found(self.counterexample)
+        except UnsatisfiedAssumption:  # the user's own hypothesis.assume
+            return None
+        if sides is None:
+            return None
+        self.satisfied += 1
         return sides.holds
+
+    def _conclusion(self, claim: Claim, instance: Mapping[str, Any], without: Sequence[str]) -> Sides | None:
+        """The conclusion, or None where a side is undefined because a dropped hypothesis fails."""
+        try:
+            return claim.at(instance)
+        except ClaimError as error:
+            if not isinstance(error.__cause__, (DomainError, ZeroDivisionError)) or not violated(claim, instance, without):
+                raise
+            self.undefined = self.undefined or error
+            return None
+
+    def _refuted(self, claim: Claim, instance: Mapping[str, Any], sides: Sides, without: Sequence[str]) -> None:
+        """Keep a counterexample that a second evaluation confirms."""
+        check_stateless(claim, instance, sides, without)
+        self.counterexample = Counterexample(dict(instance), sides, violated(claim, instance, without))
+        if self.found is not None:
+            self.found(self.counterexample)
+
+
+def check_stateless(claim: Claim, instance: Mapping[str, Any], sides: Sides, without: Sequence[str]) -> None:
+    """ClaimError if the claim, evaluated again at an instance, gives another answer."""
+    again = claim.at(instance) if claim.satisfied(instance, without=without) else None
+    if again is None or (again.holds, shown(again.left), shown(again.right)) != (sides.holds, shown(sides.left), shown(sides.right)):
+        raise ClaimError(f"claim {claim.id!r}: a side or a hypothesis", shown(instance), STATELESS)
+
+
+def violated(claim: Claim, instance: Mapping[str, Any], without: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in claim.hypotheses if name in without and not claim.hypothesis_holds(name, instance))
 
 
 class _OutOfTime(BaseException):
@@ -78,20 +124,30 @@ def search(
 ) -> Search:
     """Look for a counterexample among at most `instances` instances (all cases where the variables are finite sequences).
 
-    A counterexample is shrunk to a smallest one as far as the time allows. `without` drops hypotheses. An interrupt ends the search
-    and keeps the best counterexample so far. Nothing is stored.
+    A counterexample is shrunk as far as the time allows. `without` drops hypotheses. An interrupt ends the search and keeps the best
+    counterexample so far. Nothing is stored.
     """
-    for name in without:
+    if not isinstance(claim, Claim):
+        raise InputError("claim", claim, "a Claim; find_claim(id) gives a bundled one")
+    for name in listed(without, "drop", "a list of hypotheses"):
         if name not in claim.hypotheses:
             rule = f"a hypothesis of the claim: {', '.join(claim.hypotheses) or 'it has none'}"
             raise ClaimError(f"claim {claim.id!r}: dropped hypothesis", name, rule)
     seen = Search(found=found)
-    deadline = time.monotonic() + seconds
+    instances, deadline = whole(instances, "instances", least=1), time.monotonic() + checked_seconds(seconds)
     try:
-        if all(isinstance(v, Sequence) for v in claim.variables.values()) and _count(claim) <= MAX_CASES:
-            _exhaust(claim, seen, deadline, without)
-        else:
-            _generate(claim, seen, instances, seed, deadline, without)
+        with lasting_interrupt() as check:
+
+            def pause() -> None:
+                check()
+                if time.monotonic() > deadline:
+                    raise _OutOfTime
+
+            if all(isinstance(v, Sequence) for v in claim.variables.values()) and _count(claim) <= MAX_CASES:
+                _exhaust(claim, seen, pause, without)
+            else:
+                _generate(claim, seen, pause, without, instances, whole(seed, "seed", least=0))
+            check()
     except KeyboardInterrupt:
         seen.ended = "interrupted"
     except _OutOfTime:
@@ -99,11 +155,21 @@ def search(
     return seen
 
 
+def checked_seconds(seconds: Any) -> float:
+    """The time limit as a finite number of seconds above 0.
+
+    >>> checked_seconds(float("nan"))
+    Traceback (most recent call last):
+    exactgrpo.errors.InputError: seconds: nan: a finite number above 0
+    """
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(seconds, (str, bool)) and 0 < float(seconds) < math.inf:
+            return float(seconds)
+    raise InputError("seconds", seconds, "a finite number above 0")
+
+
 def _count(claim: Claim) -> int:
-    total = 1
-    for values in claim.variables.values():
-        total *= len(values)
-    return total
+    return math.prod(len(values) for values in claim.variables.values())
 
 
 def _cases(claim: Claim) -> Iterator[dict[str, Any]]:
@@ -112,22 +178,21 @@ def _cases(claim: Claim) -> Iterator[dict[str, Any]]:
         yield dict(zip(names, values, strict=True))
 
 
-def _exhaust(claim: Claim, seen: Search, deadline: float, without: Sequence[str]) -> None:
+def _exhaust(claim: Claim, seen: Search, pause: Callable[[], None], without: Sequence[str]) -> None:
+    """All cases, each twice: where one answer for all is about to be called a proof, it must not depend on the call."""
     for instance in _cases(claim):
-        if time.monotonic() > deadline:
-            raise _OutOfTime
-        if seen.visit(claim, instance, without) is False:
+        pause()
+        answers = {seen.visit(claim, instance, without)}
+        again = Search()
+        answers.add(again.visit(claim, instance, without))
+        if len(answers) == 2:
+            raise ClaimError(f"claim {claim.id!r}: a side or a hypothesis", shown(instance), STATELESS)
+        if False in answers:
             return
     seen.is_complete = True
 
 
-def _generate(claim: Claim, seen: Search, instances: int, seed: int, deadline: float, without: Sequence[str]) -> None:
-    import hypothesis
-    from hypothesis import strategies as st
-    from hypothesis.errors import HypothesisException
-
-    variables = {name: st.sampled_from(v) if isinstance(v, Sequence) else v for name, v in claim.variables.items()}
-
+def _generate(claim: Claim, seen: Search, pause: Callable[[], None], without: Sequence[str], instances: int, seed: int) -> None:
     @hypothesis.seed(seed)
     @hypothesis.settings(
         database=None,
@@ -138,22 +203,29 @@ def _generate(claim: Claim, seen: Search, instances: int, seed: int, deadline: f
         report_multiple_bugs=False,
         verbosity=hypothesis.Verbosity.quiet,
     )
-    @hypothesis.given(st.fixed_dictionaries(variables))
+    @hypothesis.given(st.fixed_dictionaries({name: _strategy(values) for name, values in claim.variables.items()}))
     def trial(instance: dict[str, Any]) -> None:
-        if time.monotonic() > deadline:
-            raise _OutOfTime
+        pause()
         holds = seen.visit(claim, instance, without)
         hypothesis.assume(holds is not None)
         if holds is False:
             raise _Refuted
 
-    with suppress(_Refuted, hypothesis.errors.Unsatisfiable):
+    with suppress(_Refuted, Unsatisfiable):
         try:
             trial()
+        except Flaky as error:
+            raise ClaimError(f"claim {claim.id!r}: a side, a hypothesis or a strategy", type(error).__name__, STATELESS) from None
         except HypothesisException as error:
-            if not isinstance(error, hypothesis.errors.Unsatisfiable):
+            if not isinstance(error, Unsatisfiable):
                 rule = f"strategies that Hypothesis accepts: {error}"
                 raise ClaimError(f"claim {claim.id!r}: variables", type(error).__name__, rule) from None
+
+
+def _strategy(values: Any) -> st.SearchStrategy[Any]:
+    if isinstance(values, Variable):
+        return values.strategy
+    return st.sampled_from(values) if isinstance(values, Sequence) else values
 
 
 def _check_exact(value: Any, place: str) -> None:

@@ -11,7 +11,7 @@ from flint import fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 from exactgrpo.errors import ClaimError, DomainError
 from exactgrpo.numbers.formula import Formula
 from exactgrpo.numbers.formula_text import FormulaBuilder
-from exactgrpo.numbers.from_sympy import is_sympy, read
+from exactgrpo.numbers.from_sympy import bare_names, is_sympy, read
 from exactgrpo.numbers.real import Real
 
 MAX_TERMS = 100_000
@@ -25,7 +25,7 @@ class _TooLarge(Exception):
 
 def formula_of(side: Any, place: str) -> Formula:
     """A SymPy expression as a formula over its symbols."""
-    names = sorted(str(symbol) for symbol in side.free_symbols)
+    names = bare_names(side, place, error=ClaimError)
     result: Formula = read(side, FormulaBuilder({name: i for i, name in enumerate(names)}), place, error=ClaimError)
     return result
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from exactgrpo.claims.claim import Claim
+from exactgrpo.claims.registry import is_bundled
 from exactgrpo.claims.search import SECONDS, Counterexample, Search, search
 from exactgrpo.errors import UndecidedError
 
@@ -20,7 +21,7 @@ class Verdict:
     """The verdict on a claim.
 
     ``proved``: for all instances, `by` says how (a machine-checked theorem, a normal form, all cases). ``holds``: on the `instances`
-    that were tried, and no more is said. ``refuted``: `counterexample` is the smallest found. ``vacuous``: no instance satisfied the
+    that were tried, and no more is said. ``refuted``: `counterexample` is the best found, shrunk. ``vacuous``: no instance satisfied the
     hypotheses. ``undecided``: some instance could not be decided, and none refutes the claim.
     """
 
@@ -41,8 +42,9 @@ class Verdict:
 def verify(claim: Claim, *, instances: int = INSTANCES, seed: int = 0, seconds: float = SECONDS) -> Verdict:
     """Say of a claim what can be said: proved for all, holds on instances, refuted, vacuous, or undecided.
 
-    "For all" is said only where a procedure ended: a machine-checked theorem is named, both sides are rational functions (SymPy) with
-    one normal form, or all cases were checked. Even then instances are tried, so that a wrong statement of a claim shows.
+    "For all" is said only where a procedure ended: a bundled claim names a machine-checked theorem, both sides are rational functions
+    (SymPy) with one normal form, and so equal wherever both are defined, or all cases were checked. Even then instances are tried, so
+    that a wrong statement of a claim shows. The theorem that a claim of one's own names is cited, not relied on.
 
     >>> from sympy import symbols
     >>> p, q = symbols("p q")
@@ -85,10 +87,11 @@ def _verdict(claim: Claim, seen: Search) -> Verdict:
     if seen.is_complete:
         return say("proved", f"all {seen.tried} cases")
     if _is_proved_by_normal_form(claim):
-        return say("proved", "one normal form of both sides")
-    if claim.theorem is not None:
+        return say("proved", "one normal form of both sides, wherever both are defined")
+    if claim.theorem is not None and is_bundled(claim):
         return say("proved", f"theorem {claim.theorem}")
-    return say("holds", f"{seen.satisfied} instances")
+    cited = f"; its author cites {claim.theorem}" if claim.theorem is not None else ""
+    return say("holds", f"{seen.satisfied} instances{cited}")
 
 
 def _is_proved_by_normal_form(claim: Claim) -> bool:
@@ -112,10 +115,11 @@ def falsify(
     instances: int = FALSIFY_INSTANCES,
     found: Callable[[Counterexample], None] | None = None,
 ) -> Search:
-    """Search for a counterexample and shrink it to a smallest one; `drop` leaves hypotheses out.
+    """Search for a counterexample and shrink it; `drop` leaves hypotheses out.
 
-    The result's `counterexample` is None if none was found in the time, which proves nothing. `found` is called at each better
-    counterexample. The same seed gives the same result, unless time runs out.
+    The result's `counterexample` is None if none was found in the time, which proves nothing. Its `violated` names the dropped
+    hypotheses that it does not satisfy: if there are none, the claim itself is refuted. Another seed may find another one. `found` is
+    called at each better counterexample. The same seed gives the same result, unless time runs out.
 
     >>> from exactgrpo.strategies import rationals
     >>> claim = Claim("positive", "x^2 > 0", {"x": rationals()}, left=lambda x: x * x, right=0, relation=">",
@@ -129,12 +133,28 @@ def falsify(
 
 
 def necessary(claim: Claim, *, seconds: float = SECONDS, seed: int = 0) -> dict[str, Search]:
-    """Drop each hypothesis in turn: one is needed if the search without it has a counterexample; none found proves nothing.
+    """Drop each hypothesis in turn, until an interrupt.
+
+    A hypothesis is needed if `need` of its search says so: an instance that violates this hypothesis and no other has a false
+    conclusion, or a side that is undefined. None found proves nothing.
 
     >>> from exactgrpo.strategies import rationals
     >>> claim = Claim("positive", "x^2 > 0", {"x": rationals()}, left=lambda x: x * x, right=0, relation=">",
     ...               hypotheses={"x is not zero": lambda x: x != 0})
-    >>> {name: result.counterexample is not None for name, result in necessary(claim).items()}
-    {'x is not zero': True}
+    >>> {name: need(result) for name, result in necessary(claim).items()}
+    {'x is not zero': 'needed'}
     """
-    return {name: falsify(claim, drop=[name], seconds=seconds, seed=seed) for name in claim.hypotheses}
+    results: dict[str, Search] = {}
+    for name in claim.hypotheses:
+        results[name] = falsify(claim, drop=[name], seconds=seconds, seed=seed)
+        if results[name].ended == "interrupted":
+            break
+    return results
+
+
+def need(result: Search) -> Literal["needed", "not shown", "the claim itself is refuted"]:
+    """What the search without one hypothesis says of it."""
+    found = result.counterexample
+    if found is not None and not found.violated:
+        return "the claim itself is refuted"
+    return "needed" if found is not None or result.undefined is not None else "not shown"

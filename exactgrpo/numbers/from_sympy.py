@@ -29,6 +29,22 @@ def is_symbol(x: object) -> bool:
     return is_sympy(x) and bool(getattr(x, "is_Symbol", False))
 
 
+def bare_names(x: Any, place: str, *, error: type[InputError] = InputError) -> list[str]:
+    """The names of the symbols of an expression, sorted; `error` unless they are symbols without assumptions.
+
+    Assumptions let SymPy simplify what is then false for other values: with n an integer, cos(2 pi n) is 1.
+
+    >>> from sympy import symbols
+    >>> bare_names(symbols("q") + symbols("p"), "side"), bare_names(symbols("n", integer=True), "side")
+    Traceback (most recent call last):
+    exactgrpo.errors.InputError: side: 'n': a symbol without assumptions, from sympy.symbols("n")
+    """
+    for symbol in sorted(x.free_symbols, key=str):
+        if type(symbol).__name__ != "Symbol" or symbol.assumptions0 != {"commutative": True}:
+            raise error(place, str(symbol), f'a symbol without assumptions, from sympy.symbols("{symbol}")')
+    return sorted(str(symbol) for symbol in x.free_symbols)
+
+
 def read(x: Any, builder: Any, place: str, *, error: type[InputError] = InputError) -> Any:
     """Return `builder.finish` of the expression (see `builders.Builder`).
 

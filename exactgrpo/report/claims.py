@@ -12,7 +12,7 @@ from exactgrpo.claims.audit import Audit
 from exactgrpo.claims.claim import Claim, shown
 from exactgrpo.claims.saved import Replay
 from exactgrpo.claims.search import Counterexample, Search
-from exactgrpo.claims.verdict import Verdict
+from exactgrpo.claims.verdict import Verdict, need
 from exactgrpo.report.tables import plain_table
 
 
@@ -62,6 +62,8 @@ def search_data(claim: Claim, result: Search, *, dropped: Sequence[str]) -> dict
         "tried": result.tried,
         "satisfied": result.satisfied,
         "ended": result.ended,
+        "violated": list(result.counterexample.violated) if result.counterexample else [],
+        "undefined": None if result.undefined is None else str(result.undefined),
         "counterexample": found_data(result.counterexample),
     }
 
@@ -72,6 +74,7 @@ def replay_data(replay: Replay) -> dict[str, Any]:
         "claim": claim_data(replay.claim),
         "dropped": list(replay.dropped),
         "satisfied": replay.satisfied,
+        "violated": list(replay.violated),
         "is_reproduced": replay.is_reproduced,
         "counterexample": found_data(Counterexample(replay.instance, replay.sides)),
     }
@@ -88,12 +91,20 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
 
 
 def necessity_table(results: Mapping[str, Search]) -> Table:
-    """One row for each hypothesis: whether a counterexample without it was found."""
-    table = plain_table("hypothesis", "needed", "without it")
+    """One row for each hypothesis: what the search without it says."""
+    table = plain_table("hypothesis", "need", "without it")
     for name, result in results.items():
-        found = result.counterexample
-        table.add_row(Text(name), "yes" if found else "not shown", Text(str(found) if found else f"none in {result.satisfied} instances"))
+        table.add_row(Text(name), Text(need(result)), Text(_without(result)))
     return table
+
+
+def _without(result: Search) -> str:
+    if result.counterexample is not None:
+        return str(result.counterexample)
+    if result.undefined is not None:
+        return f"a side is undefined: {result.undefined}"
+    end = "" if result.ended == "finished" else f" ({result.ended})"
+    return f"none in {result.satisfied} instances{end}"
 
 
 def claim_table(claims: Sequence[Claim]) -> Table:
@@ -116,6 +127,9 @@ def search_parts(claim: Claim, result: Search, dropped: Sequence[str]) -> list[A
     lines = [Text(claim.statement), Text("refuted", "bold"), Text(f"  {shown(found.instance)}")]
     if found.sides.left is not None:
         lines += [Text(f"  left   {shown(found.sides.left)}"), Text(f"  right  {shown(found.sides.right)}")]
+    if dropped:
+        violated = ", ".join(map(repr, found.violated))
+        lines.append(Text(f"  violates {violated}" if violated else "  satisfies every hypothesis: the claim itself is refuted"))
     return [*lines, Text(tried)]
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from exactgrpo.claims.claim import Claim, Sides, shown
+from exactgrpo.claims.registry import bundled
 from exactgrpo.claims.symbolic import is_identity, value_of
 from exactgrpo.claims.verdict import falsify, necessary, verdict_on, verify
 from exactgrpo.errors import ClaimError, InexactInputError, UndecidedError
@@ -71,7 +72,7 @@ def test_rational_functions_are_proved_by_their_normal_form() -> None:
 
     x, y = symbols("x y")
     proved = verify(claim((x**3 - y**3) / (x - y), x**2 + x * y + y**2, hypotheses={"x is not y": lambda x, y: x != y}))
-    assert (proved.kind, proved.by) == ("proved", "one normal form of both sides")
+    assert (proved.kind, proved.by) == ("proved", "one normal form of both sides, wherever both are defined")
     assert verify(claim(x**2 - y**2, (x - y) ** 2)).kind == "refuted"
 
 
@@ -85,8 +86,11 @@ def test_a_normal_form_is_no_proof_of_an_inequality_or_outside_rational_function
     assert not is_identity((x + y) ** 300, (x + y) ** 300)  # beyond the budget: nothing is said
 
 
-def test_a_theorem_is_a_proof_unless_an_instance_refutes_the_statement() -> None:
-    assert verify(claim(lambda x: x * x, 0, ">=", theorem="square (Squares.v)"), instances=20).by == "theorem square (Squares.v)"
+def test_a_theorem_is_a_proof_for_bundled_claims_only() -> None:
+    cited = verify(claim(lambda x: x * x, 0, ">=", theorem="square (Squares.v)"), instances=20)
+    assert (cited.kind, cited.by) == ("holds", "20 instances; its author cites square (Squares.v)")
+    proved = next(c for c in bundled().values() if c.theorem is not None and c.expected)
+    assert verify(proved, instances=20).by == f"theorem {proved.theorem}"
     assert verify(claim(lambda x: x * x, 0, ">", theorem="square (Squares.v)")).kind == "refuted"
 
 
@@ -112,7 +116,10 @@ def test_a_claim_at_a_given_instance(value: int, kind: str) -> None:
 def test_vectors_are_compared_entry_by_entry() -> None:
     pair = {"x": (1, 2), "y": (1, 2)}
     assert verify(Claim("v", "v", pair, left=lambda x, y: [x, y], right=lambda x, y: (x, y))).kind == "proved"
-    assert verify(Claim("v", "v", pair, left=lambda x, y: [x, y], right=lambda x, y: [x, y, 0])).kind == "refuted"
+    with pytest.raises(ClaimError, match="sides of one shape"):
+        verify(Claim("v", "v", pair, left=lambda x, y: [x, y], right=lambda x, y: [x, y, 0]))
+    with pytest.raises(ClaimError, match="truth values"):
+        verify(Claim("v", "v", pair, left=lambda x, y: x == y, right=1))
     assert verify(Claim("v", "v", pair, left=lambda x, y: [x, y], right=lambda x, y: [y, x], relation="!=")).kind == "refuted"
 
 
