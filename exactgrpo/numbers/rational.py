@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from flint import fmpq
+from flint import arb, fmpq
 
 from exactgrpo.errors import InexactInputError, InputError, LimitError
 from exactgrpo.numbers.expression import RATIONAL, Expression, cone, enclose
@@ -84,7 +84,8 @@ def settled(x: Expression) -> Exact:
     """
     if x.kind == RATIONAL:
         return Fraction(int(x.payload.p), int(x.payload.q))
-    ball = enclose(x, 192)
+    with precision(192):
+        ball = +enclose(x, 192)  # rounded: an enclosure that is remembered may have any number of bits
     if not ball.is_finite() or len(cone(x)) > 100:
         return x
     mantissa, exponent = ball.mid().man_exp()
@@ -93,7 +94,7 @@ def settled(x: Expression) -> Exact:
     guess = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     guess = guess.limit_denominator(1 << 40)
     with precision(192):  # at a lower one the guess itself is rounded
-        if not ball.contains(fmpq(guess.numerator, guess.denominator)):
+        if not ball.overlaps(arb(fmpq(guess.numerator, guess.denominator))):
             return x
     from exactgrpo.numbers.display import rational_value
 

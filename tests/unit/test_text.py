@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from exactgrpo.errors import DomainError, InexactInputError, InputError, LimitError, ParseError
 from exactgrpo.numbers.builders import Budget
 from exactgrpo.numbers.decision import decide_sign
-from exactgrpo.numbers.expression import Expression
+from exactgrpo.numbers.expression import Expression, enclose
 from exactgrpo.numbers.formula import Formula, formula
 from exactgrpo.numbers.rational import dyadic, exact
 from exactgrpo.numbers.real import Real
@@ -77,6 +77,16 @@ def test_text_of_a_rational_number_gives_the_fraction(text: str, value: F) -> No
     result = parse_exact(text)
     assert value == result
     assert type(result) is F
+
+
+@pytest.mark.parametrize("bits", [64, 192, 193, 700, 4096, 1 << 17])
+def test_a_rational_is_recognised_whatever_was_computed_before(bits: int) -> None:
+    root = Expression.of(2).sqrt() * Expression.of(8).sqrt()
+    logs = Expression.of(4).log() / Expression.of(2).log()
+    kept = [root / 3, root / 10**12, logs]  # alive, so that the texts below mean these very nodes, with all that they remember
+    for x in kept:
+        enclose(x, bits)
+    assert [parse_exact(text) for text in ("sqrt(2)*sqrt(8)/3", "sqrt(2)*sqrt(8)*1e-12", "log(4)/log(2)")] == [F(4, 3), F(4, 10**12), F(2)]
 
 
 @pytest.mark.parametrize(
