@@ -153,7 +153,12 @@ def necessary(claim: Claim, *, seconds: float = SECONDS, seed: int = 0) -> dict[
 
 
 def need(result: Search) -> Literal["needed", "not shown", "the claim itself is refuted"]:
-    """What the search without one hypothesis says of it."""
+    """What the search without one hypothesis says of it; "not shown" says nothing.
+
+    >>> need(falsify(Claim("positive", "x^2 > 0", {"x": [0, 1]}, left=lambda x: x * x, right=0, relation=">",
+    ...                    hypotheses={"x is not zero": lambda x: x != 0}), drop=["x is not zero"]))
+    'needed'
+    """
     found = result.counterexample
     if found is not None and not found.violated:
         return "the claim itself is refuted"
