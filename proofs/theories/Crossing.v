@@ -4,7 +4,7 @@
 
       excess x  1 - exp(-x) - x/2, whose sign compares the two
 
-    Python, to come: exactgrpo.rac.divergence *)
+    Python: exactgrpo.rac.crossing.crossing *)
 From Coq Require Import Reals Ranalysis5 List Lra Lia ZArith.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import LnFix.

@@ -5,7 +5,7 @@
       TV B p q  half the sum of |p b - q b|
       BC B p q  sum of sqrt(p b * q b)
 
-    Python, to come: exactgrpo.rac.divergence *)
+    Python: exactgrpo.rac.divergence.pinsker, exactgrpo.rac.divergence.bretagnolle_huber, exactgrpo.rac.divergence.least_bound *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum KL.

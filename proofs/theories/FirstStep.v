@@ -5,6 +5,7 @@
       score q h y  derivative of log pi(y|q) along h
 
     Python: exactgrpo.field.expected_gradient.reward_gradient, exactgrpo.field.expected_gradient.expected_group_gradient, exactgrpo.field.expected_gradient.binary_factor
+    Python: exactgrpo.rac.clip.injected_gradient
     Python, to come: exactgrpo.update.law *)
 From Coq Require Import Reals List Lra Lia Arith.
 From Coquelicot Require Import Coquelicot.

@@ -9,7 +9,7 @@
 
     Python: exactgrpo.update.objective.value, exactgrpo.update.objective.ratios
     Python: exactgrpo.update.divergence.kl_policy_from_reference
-    Python, to come: exactgrpo.rac.divergence *)
+    Python: exactgrpo.rac.clip.injected_gradient *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum.

@@ -4,7 +4,8 @@
 
       shifted B p h b  p b exp(h b), normalised
 
-    Python, to come: exactgrpo.rac.hypotheses, exactgrpo.rac.divergence *)
+    Python: exactgrpo.rac.policy_shift.shifted, exactgrpo.rac.policy_shift.shift_bound, exactgrpo.rac.policy_shift.decide_shift, exactgrpo.rac.policy_shift.extremal_shift
+    Python: exactgrpo.rac.policy_shift.decide_corrected_step *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Advantages Clip KL Divergence Kink Objective Softmax.
