@@ -16,6 +16,7 @@ from hypothesis.errors import Flaky, HypothesisException, Unsatisfiable, Unsatis
 
 from exactgrpo.claims.claim import Claim, Sides, shown
 from exactgrpo.claims.interrupt import lasting_interrupt
+from exactgrpo.claims.storage import nothing_stored
 from exactgrpo.claims.variable import Variable
 from exactgrpo.errors import ClaimError, DomainError, InexactInputError, InputError, UndecidedError
 from exactgrpo.numbers.inputs import listed, whole
@@ -136,7 +137,7 @@ def search(
     seen = Search(found=found)
     instances, deadline = whole(instances, "instances", least=1), time.monotonic() + checked_seconds(seconds)
     try:
-        with lasting_interrupt() as check:
+        with lasting_interrupt() as check, nothing_stored():
 
             def pause() -> None:
                 check()

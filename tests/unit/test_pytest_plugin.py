@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from fractions import Fraction as F
@@ -157,6 +158,20 @@ def test_pytest_offers_the_fixtures(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout
     assert "expected 1/3, got 0.3" in done.stdout
+
+
+def test_a_test_that_searches_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "test_user.py").write_text(
+        "from exactgrpo.claims.registry import find_claim\n\n"
+        "def test_holds(exact):\n    assert exact.verify(find_claim('rloo-is-centring-rescaled'), instances=3).is_expected\n"
+        "def test_wrong(assert_exact):\n    assert_exact(0.3, '1/3')\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    variables = {name: value for name, value in os.environ.items() if name != "HYPOTHESIS_STORAGE_DIRECTORY"}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["test_user.py"]
 
 
 def test_the_plugin_imports_nothing_heavy() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -64,6 +65,15 @@ def test_a_changed_counterexample_that_is_none_is_not_reproduced(tmp_path: Path)
     done = exactgrpo("verify", path)
     assert done.returncode == ExitCode.REFUTED
     assert "not reproduced" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["verify", "--instances", "1"], ["falsify", "advantages-sum-to-zero", "--seconds", "1"], ["falsify", "rloo-unbiased"]]
+)
+def test_nothing_is_left_in_the_folder(arguments: list[str], tmp_path: Path) -> None:
+    home = {name: value for name, value in os.environ.items() if name != "HYPOTHESIS_STORAGE_DIRECTORY"}
+    exactgrpo(*arguments, cwd=tmp_path, env=home)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_same_seed_prints_the_same() -> None:
