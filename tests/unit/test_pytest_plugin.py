@@ -163,7 +163,7 @@ def test_pytest_offers_the_fixtures(tmp_path: Path) -> None:
 def test_a_test_that_searches_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     (tmp_path / "test_user.py").write_text(
         "from exactgrpo.claims.registry import find_claim\n\n"
-        "def test_holds(exact):\n    assert exact.verify(find_claim('rloo-is-centring-rescaled'), instances=3).is_expected\n"
+        "def test_holds(exact):\n    assert exact.verify(find_claim('rloo-is-centring-rescaled'), instances=100).is_expected\n"
         "def test_wrong(assert_exact):\n    assert_exact(0.3, '1/3')\n",
         encoding="utf-8",
     )
