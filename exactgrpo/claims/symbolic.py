@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from flint import fmpq, fmpq_mpoly, fmpq_mpoly_ctx
-
 from exactgrpo.errors import ClaimError, DomainError
-from exactgrpo.numbers.formula import Formula
+from exactgrpo.numbers.formula import Formula, formula
 from exactgrpo.numbers.formula_text import FormulaBuilder
 from exactgrpo.numbers.from_sympy import bare_names, is_sympy, read
+from exactgrpo.numbers.rational_functions import is_rational_zero, value_at
 from exactgrpo.numbers.real import Real
-
-MAX_TERMS = 100_000
-"""Products of terms in one multiplication of polynomials."""
-MAX_DEGREE = 200
-
-
-class _TooLarge(Exception):
-    """Polynomials beyond the budget, or no rational function at all."""
 
 
 def formula_of(side: Any, place: str) -> Formula:
@@ -38,32 +29,7 @@ def value_of(side: Any, instance: Mapping[str, Any]) -> Real:
     >>> value_of(p / (p + q), {"p": Fraction(1, 2), "q": 1})
     Real('1/3')
     """
-
-    def visit(node: Formula, args: tuple[Real, ...]) -> Real:
-        match node.op:
-            case "number":
-                return Real.of(node.value)
-            case "parameter":
-                return Real.of(instance[str(node.value)], str(node.value))
-            case "add":
-                return sum(args[1:], args[0])
-            case "mul":
-                product = args[0]
-                for factor in args[1:]:
-                    product = product * factor
-                return product
-            case "div":
-                return args[0] / args[1]
-            case "power":
-                exponent = Fraction(node.value or 0)
-                base = args[0] if exponent.denominator == 1 else args[0].root(exponent.denominator)
-                return base ** int(exponent.numerator)
-            case "log":
-                return args[0].log()
-            case "exp":
-                return args[0].exp()
-
-    return formula_of(side, "side").fold(visit)
+    return value_at(formula_of(side, "side"), instance)
 
 
 def is_identity(left: Any, right: Any) -> bool:
@@ -76,72 +42,19 @@ def is_identity(left: Any, right: Any) -> bool:
     >>> is_identity((p**2 - q**2) / (p - q), p + q), is_identity(p, q), is_identity(p, 1)
     (True, False, False)
     """
-    sides = [side if is_sympy(side) else None for side in (left, right)]
-    if all(side is None for side in sides):
+    if not (is_sympy(left) or is_sympy(right)):
         return False
     try:
-        names = sorted({str(symbol) for side in sides if side is not None for symbol in side.free_symbols})
-        ring = fmpq_mpoly_ctx.get(names or ["x"], "lex")
-        (above, below), (over, under) = (_fraction(side, names, ring) for side in (left, right))
-        return bool(_times(above, under) == _times(over, below))
-    except (_TooLarge, DomainError, ZeroDivisionError):
+        above, below = (_side(side) for side in (left, right))
+    except DomainError:
         return False
+    if above is None or below is None:
+        return False
+    return is_rational_zero(formula("add", (above, formula("mul", (formula("number", value=Fraction(-1)), below)))))
 
 
-def _fraction(side: Any, names: Sequence[str], ring: Any) -> tuple[Any, Any]:
-    """Numerator and denominator."""
-    if not is_sympy(side):
-        number = Real.of(side).as_fraction()
-        if number is None:
-            raise _TooLarge
-        return ring.constant(fmpq(number.numerator, number.denominator)), ring.constant(1)
-    variables = dict(zip(names, ring.gens(), strict=False))
-    one = ring.constant(1)
-
-    def visit(node: Formula, args: tuple[tuple[Any, Any], ...]) -> tuple[Any, Any]:
-        match node.op:
-            case "number":
-                value = Fraction(node.value or 0)
-                return ring.constant(fmpq(value.numerator, value.denominator)), one
-            case "parameter":
-                return variables[str(node.value)], one
-            case "add":
-                total = args[0]
-                for a in args[1:]:
-                    total = _times(total[0], a[1]) + _times(a[0], total[1]), _times(total[1], a[1])
-                return total
-            case "mul":
-                product = args[0]
-                for a in args[1:]:
-                    product = _times(product[0], a[0]), _times(product[1], a[1])
-                return product
-            case "div":
-                if args[1][0] == 0:
-                    raise ZeroDivisionError
-                return _times(args[0][0], args[1][1]), _times(args[0][1], args[1][0])
-            case "power":
-                exponent = Fraction(node.value or 0)
-                if exponent.denominator != 1 or abs(exponent) > MAX_DEGREE:
-                    raise _TooLarge
-                base = args[0] if exponent >= 0 else (args[0][1], args[0][0])
-                if base[1] == 0:
-                    raise ZeroDivisionError
-                n = abs(int(exponent))
-                return _power(base[0], n), _power(base[1], n)
-            case _:
-                raise _TooLarge
-
-    return formula_of(side, "side").fold(visit)
-
-
-def _times(p: fmpq_mpoly, q: fmpq_mpoly) -> Any:
-    if len(p) * len(q) > MAX_TERMS or p.total_degree() + q.total_degree() > MAX_DEGREE:
-        raise _TooLarge
-    return p * q
-
-
-def _power(p: fmpq_mpoly, n: int) -> Any:
-    product = p**0
-    for _ in range(n):
-        product = _times(product, p)
-    return product
+def _side(side: Any) -> Formula | None:
+    if is_sympy(side):
+        return formula_of(side, "side")
+    number = Real.of(side).as_fraction()
+    return None if number is None else formula("number", value=number)

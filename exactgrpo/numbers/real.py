@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from flint import fmpq
 
@@ -10,6 +11,7 @@ from exactgrpo.errors import InexactInputError
 from exactgrpo.numbers.decision import Sign, decide_sign
 from exactgrpo.numbers.display import exact_text, rational_value
 from exactgrpo.numbers.expression import RATIONAL, Expression, enclose, sub
+from exactgrpo.numbers.from_sympy import is_sympy
 from exactgrpo.numbers.rational import exact
 from exactgrpo.numbers.rounding import BFLOAT16, FLOAT32, FLOAT64, bounds, to_binary, to_digits
 
@@ -18,7 +20,8 @@ class Real:
     """An exact real number.
 
     Arithmetic is exact; comparisons are decided with proof, and raise UndecidedError when they cannot be. Numbers are not hashable
-    and have no truth value; binary floats are refused as operands.
+    and have no truth value; binary floats are refused as operands. With a SymPy expression that has symbols, the result of + - * / and **
+    is SymPy's.
 
     >>> x = Real.of(2).sqrt() * Real.of(3).sqrt()
     >>> x == Real.of(6).sqrt(), x < Fraction(49, 20), x
@@ -43,29 +46,29 @@ class Real:
         return cls(value if isinstance(value, (Expression, Real)) else exact(value, place))
 
     def __add__(self, other: object) -> Real:
-        return Real(self.expression + _expression(other))
+        return NotImplemented if has_symbols(other) else Real(self.expression + _expression(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Real:
-        return Real(self.expression - _expression(other))
+        return NotImplemented if has_symbols(other) else Real(self.expression - _expression(other))
 
     def __rsub__(self, other: object) -> Real:
-        return Real(_expression(other) - self.expression)
+        return NotImplemented if has_symbols(other) else Real(_expression(other) - self.expression)
 
     def __mul__(self, other: object) -> Real:
-        return Real(self.expression * _expression(other))
+        return NotImplemented if has_symbols(other) else Real(self.expression * _expression(other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: object) -> Real:
-        return Real(self.expression / _expression(other))
+        return NotImplemented if has_symbols(other) else Real(self.expression / _expression(other))
 
     def __rtruediv__(self, other: object) -> Real:
-        return Real(_expression(other) / self.expression)
+        return NotImplemented if has_symbols(other) else Real(_expression(other) / self.expression)
 
     def __pow__(self, exponent: int | Fraction) -> Real:
-        return Real(self.expression**exponent)
+        return NotImplemented if has_symbols(exponent) else Real(self.expression**exponent)
 
     def __neg__(self) -> Real:
         return Real(-self.expression)
@@ -116,7 +119,7 @@ class Real:
         return self._compare(other) >= 0
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, (int, float, Fraction, Expression, Real, fmpq)):
+        if isinstance(other, (int, float, Fraction, Expression, Real, fmpq)) or (is_sympy(other) and not has_symbols(other)):
             return self._compare(other) == 0
         return NotImplemented
 
@@ -208,6 +211,17 @@ class Real:
         """
         return rational_value(self.expression)
 
+    def _sympy_(self) -> Any:
+        """The number in SymPy, which calls this; LimitError beyond 2,000 operations.
+
+        >>> from sympy import symbols
+        >>> Real.of(2).sqrt() * symbols("p") + Real.of(1)
+        sqrt(2)*p + 1
+        """
+        from exactgrpo.numbers.to_sympy import to_sympy
+
+        return to_sympy(self.expression)
+
     def __repr__(self) -> str:
         text = self.exact()
         if text is not None:
@@ -216,9 +230,21 @@ class Real:
         return f"Real({ball.str(12)})"
 
 
+def has_symbols(value: object) -> bool:
+    """True for a SymPy expression with symbols.
+
+    >>> from sympy import Integer, symbols
+    >>> has_symbols(1 + symbols("p")), has_symbols(Integer(1)), has_symbols(1)
+    (True, False, False)
+    """
+    return is_sympy(value) and bool(getattr(value, "free_symbols", False))
+
+
 def _expression(value: object) -> Expression:
     if isinstance(value, Real):
         return value.expression
+    if is_sympy(value):
+        return Expression.of(exact(value, "number"))
     if isinstance(value, float):
         raise InexactInputError("number", value, 'a binary float is not exact; write "0.1", Fraction(1, 10) or dyadic(0.1)')
     return Expression.of(value)
