@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from exactgrpo.errors import InputError
+
+SUFFIX = ".json"
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The path, if a JSON file can be written there; InputError before any work is done for it.
+
+    A target ends in .json and is new or a regular file, in a folder that exists and can be written to. A link is refused: it would be
+    replaced, not followed.
+    """
+    target = Path(path)
+    if target.suffix.lower() != SUFFIX:
+        raise InputError("file name", str(path), f"the name of a file that ends in {SUFFIX}")
+    mode = stat.S_IFREG
+    try:
+        with suppress(FileNotFoundError):
+            mode = target.lstat().st_mode
+        is_free = os.access(target.parent, os.W_OK | os.X_OK)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+    if not stat.S_ISREG(mode):
+        raise _unwritable(path, f"there is {_KINDS.get(stat.S_IFMT(mode), 'a device')} of this name")
+    if not is_free:
+        raise _unwritable(path, "its folder does not exist or cannot be written to")
+    return target
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
@@ -16,23 +44,21 @@ def write_json(path: str | os.PathLike[str], data: Any) -> None:
 
     Whatever happens, the file is either as it was or whole, and no temporary file stays.
     """
-    target = Path(path)
-    name = None
+    target = check_target(path)
+    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")  # named before it is there, so that an interrupt finds it
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            name = file.name
+        with draft.open("x", encoding="utf-8") as file:
             json.dump(data, file, indent=2, ensure_ascii=False, allow_nan=False)
             file.write("\n")
-        Path(name).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        Path(name).replace(target)
+        if target.exists():
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        draft.replace(target)
     except OSError as error:
-        raise InputError("file name", str(path), f"the file cannot be written: {error.strerror}") from None
+        raise _unwritable(path, error) from None
     finally:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
 
 
-def _umask() -> int:
-    mask = os.umask(0)  # there is no way to read it alone
-    os.umask(mask)
-    return mask
+def _unwritable(path: str | os.PathLike[str], why: object) -> InputError:
+    return InputError("file name", str(path), f"the file cannot be written: {getattr(why, 'strerror', why)}")

@@ -102,8 +102,9 @@ def test_needed_hypotheses_are_named() -> None:
         (["falsify", "k3-gradient-is-kl-gradien"], "did you mean k3-gradient-is-kl-gradient"),
         (["falsify", "zzzz"], "no bundled claim has this id"),
         (["falsify", "advantages-sum-to-zero", "--drop", "nothing"], "a hypothesis of the claim"),
-        (["falsify", "advantages-sum-to-zero", "--seconds", "0"], "not in the range"),
-        (["falsify", "sum-mode-divides-by-length", "--out", "no/such/folder/x.json"], "the file cannot be written"),
+        *((["falsify", "advantages-sum-to-zero", "--seconds", x], "a finite number above 0") for x in ("0", "-1", "nan", "inf", "1e999")),
+        (["falsify", "sum-mode-divides-by-length", "--necessary", "--seconds", "nan"], "a finite number above 0"),
+        (["falsify", "sum-mode-divides-by-length", "--necessary", "--out", "x.json"], "--necessary goes without"),
         (["verify", "missing.toml"], "No such file"),
     ],
 )
@@ -113,6 +114,62 @@ def test_bad_usage_is_one_line_and_2(arguments: list[str], message: str, tmp_pat
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def targets(tmp_path: Path) -> Path:
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "link.json").symlink_to(tmp_path / "aim.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "null.json").symlink_to("/dev/null")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("folder.json", "there is a folder of this name"),
+        ("link.json", "there is a symbolic link of this name"),
+        ("null.json", "there is a symbolic link of this name"),
+        ("pipe.json", "there is a pipe of this name"),
+        ("no/such/x.json", "its folder does not exist"),
+        (f"{'x' * 251}.json", "too long"),
+        ("pipe.json/x.json", "Not a directory"),
+        *((name, "ends in .json") for name in ("/dev/null", "-", "", ".", "found", "found.toml", ".json")),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_refused_before_the_search(name: str, message: str, targets: Path) -> None:
+    before = sorted(targets.rglob("*"))
+    start = time.monotonic()
+    done = exactgrpo("falsify", "advantages-sum-to-zero", "--seconds", "100", "--out", name, cwd=targets)
+    assert time.monotonic() - start < 50
+    assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert sorted(targets.rglob("*")) == before
+
+
+def test_a_name_as_long_as_the_system_takes_is_written(tmp_path: Path) -> None:
+    name = f"{'x' * 250}.json"
+    assert exactgrpo("falsify", "sum-mode-divides-by-length", "--out", name, cwd=tmp_path).returncode == ExitCode.REFUTED
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_counterexample_is_printed_also_where_it_cannot_be_written(tmp_path: Path) -> None:
+    script = (
+        "import os\nfrom exactgrpo.claims.search import Search\nfrom exactgrpo.cli import main\n"
+        "visit = Search.visit\n"
+        "def blocked(self, *given):\n"
+        "    os.makedirs('x.json', exist_ok=True)\n"
+        "    return visit(self, *given)\n"
+        "Search.visit = blocked\nmain()\n"
+    )
+    command = [sys.executable, "-c", script, "falsify", "sum-mode-divides-by-length", "--out", "x.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.BAD_INPUT
+    assert "losses = " in done.stdout
+    assert done.stderr.count("\n") == 1
+    assert "there is a folder of this name" in done.stderr
 
 
 @pytest.mark.parametrize(
