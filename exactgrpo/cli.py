@@ -5,16 +5,18 @@ from __future__ import annotations
 import enum
 import io
 import json
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
+from exactgrpo.claims.interrupt import lasting_interrupt
 from exactgrpo.errors import InputError, UndecidedError
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -40,7 +42,30 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-@click.group(invoke_without_command=True, epilog=ENDINGS, context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Group):
+    """A group in which an interrupt, or a reader who is gone, ends without what click would print or return."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _endings():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, context: click.Context) -> Any:
+        with _endings():
+            return super().invoke(context)
+
+
+@contextmanager
+def _endings() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    except BrokenPipeError:
+        _forget_reader(sys.stdout)
+        raise click.exceptions.Exit(ExitCode.DONE) from None
+
+
+@click.group(cls=_Command, invoke_without_command=True, epilog=ENDINGS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="exactgrpo", message="%(package)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
@@ -187,10 +212,9 @@ def examples() -> None:
 
 def main() -> None:
     """Entry point: run the command and turn every ending into an exit code."""
-    try:
+    code: int = ExitCode.INTERRUPTED
+    with suppress(KeyboardInterrupt), lasting_interrupt():
         code = _main()
-    except KeyboardInterrupt:
-        code = ExitCode.INTERRUPTED
     sys.exit(code)
 
 
@@ -199,6 +223,8 @@ def _main() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
     if sys.stdout is None:
         return _fail(ExitCode.OWN_FAULT, "the output cannot be written: stdout is closed")
     try:
@@ -211,9 +237,6 @@ def _main() -> int:
         return _fail(ExitCode.BAD_INPUT, error.format_message())
     except (KeyboardInterrupt, click.Abort):
         return _fail(ExitCode.INTERRUPTED, "interrupted")
-    except _ReaderGone:  # it has what it wanted
-        sys.stdout = None  # nothing more to flush
-        return ExitCode.DONE
     except OSError as error:  # files are read elsewhere: this is stdout
         sys.stdout = None  # nothing more to flush
         return _fail(ExitCode.OWN_FAULT, f"the output cannot be written: {error.strerror}")
@@ -222,22 +245,23 @@ def _main() -> int:
 
 
 def _fail(code: ExitCode, message: str) -> int:
-    click.echo(f"exactgrpo: {' '.join(message.split())}", err=True)
+    with _written(sys.stderr) as err:
+        err.write(f"exactgrpo: {' '.join(message.split())}\n")
     return code
 
 
-class _ReaderGone(Exception):
-    """Whoever read stdout has closed it."""
-
-
 @contextmanager
-def _stdout() -> Iterator[Any]:
-    """Standard output, flushed; click would end with 1 where its reader is gone."""
+def _written(stream: TextIO) -> Iterator[TextIO]:
+    """A stream to write to, flushed at the end. A reader who is gone has what he wanted: the command ends as it would have."""
     try:
-        yield sys.stdout
-        sys.stdout.flush()
+        yield stream
+        stream.flush()
     except BrokenPipeError:
-        raise _ReaderGone from None
+        _forget_reader(stream)
+
+
+def _forget_reader(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _print(*parts: Any) -> None:
@@ -247,12 +271,12 @@ def _print(*parts: Any) -> None:
     with console.capture() as text:
         for part in parts:
             console.print(part)
-    with _stdout() as out:
+    with _written(sys.stdout) as out:
         out.write(text.get())
 
 
 def _print_json(data: Any) -> None:
-    with _stdout() as out:
+    with _written(sys.stdout) as out:
         json.dump(data, out, indent=2, ensure_ascii=out.encoding.lower() != "utf-8", allow_nan=False)
         out.write("\n")
 
@@ -267,17 +291,19 @@ def _ticker() -> Iterator[Callable[[str], None]]:
 
     def tick(text: str) -> None:
         nonlocal due, shown
+        check()
         now = time.monotonic()
         if now < due:
             return
         due = now + (0.1 if live else LINE_SECONDS)
         shown = True
         text = f"{text}, {now - start:.0f} s"
-        sys.stderr.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}" if live else f"{text}\n")
-        sys.stderr.flush()
+        with _written(sys.stderr) as err:
+            err.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}" if live else f"{text}\n")
 
     try:
-        yield tick
+        with lasting_interrupt() as check:
+            yield tick
     finally:
         if live and shown:
             sys.stderr.write("\r\x1b[K")

@@ -29,8 +29,13 @@ class Audit:
     is_interrupted: bool = False
 
     def run(self, files: Iterable[Path] = (), tick: Callable[[str], None] = lambda text: None) -> None:
-        """Verify the bundled claims of the catalogues, or what the files hold; `tick` is told what comes next."""
-        paths = list(files)
+        """Verify the bundled claims of the catalogues, or what the files hold, until an interrupt; `tick` is told what comes next."""
+        try:
+            self._run(list(files), tick)
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+
+    def _run(self, paths: list[Path], tick: Callable[[str], None]) -> None:
         for path in paths:
             tick(f"verifying {path}")
             with located(str(path)):
@@ -49,8 +54,7 @@ class Audit:
                 verdict = verify(claim, instances=instances, seed=self.seed)
                 self.verdicts.append(verdict)
                 if verdict.ended == "interrupted":
-                    self.is_interrupted = True
-                    return
+                    raise KeyboardInterrupt
 
     @property
     def has_surprise(self) -> bool:

@@ -11,13 +11,35 @@ from types import FrameType
 from typing import Any
 
 
+class _Interrupt:
+    """A handler of SIGINT that remembers it."""
+
+    happened = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.happened = True
+        raise KeyboardInterrupt
+
+    def check(self) -> None:
+        if self.happened:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def lasting(self) -> Iterator[Callable[[], None]]:
+        try:
+            yield self.check
+        except Exception:
+            self.check()
+            raise
+
+
 @contextmanager
 def lasting_interrupt() -> Iterator[Callable[[], None]]:
     """Yield a check that raises KeyboardInterrupt once the user has interrupted.
 
     An interrupt raises KeyboardInterrupt at once, wherever the program is. Inside a callback of the garbage collector, or a `except
-    BaseException` of somebody else's, that is lost; the check raises it again, so Python is kept from reporting the loss. A handler of
-    the caller's own stays in place.
+    BaseException` of somebody else's, that is lost; the check raises it again, so Python is kept from reporting the loss. An error that
+    follows an interrupt is taken for its consequence. One inside another shares its check. A handler of the caller's own stays in place.
 
     >>> with lasting_interrupt() as check:
     ...     try:
@@ -31,31 +53,24 @@ def lasting_interrupt() -> Iterator[Callable[[], None]]:
     swallowed
     raised again
     """
-    interrupted = False
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if interrupted:
-            raise KeyboardInterrupt
-
-    is_ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_ours:
-        yield check
+    interrupt, handler, report = _Interrupt(), signal.getsignal(signal.SIGINT), sys.unraisablehook
+    if isinstance(handler, _Interrupt):
+        with handler.lasting() as check:
+            yield check
         return
-    report = sys.unraisablehook
+    if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
+        yield interrupt.check
+        return
 
     def report_others(lost: Any) -> None:
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             report(lost)
 
     sys.unraisablehook = report_others
-    signal.signal(signal.SIGINT, remember)
+    signal.signal(signal.SIGINT, interrupt)
     try:
-        yield check
+        with interrupt.lasting() as check:
+            yield check
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.unraisablehook = report

@@ -86,7 +86,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     for verdict in verdicts:
         why = verdict.by if verdict.counterexample is None else str(verdict.counterexample)
         style = "green" if verdict.is_expected else "bold red"
-        table.add_row(Text(verdict.claim.id), Text(verdict.claim.statement), Text(verdict.kind, style), Text(why))
+        table.add_row(Text(verdict.claim.id), Text(verdict.claim.statement), Text(verdict.kind, style), Text(f"{why}{_end(verdict)}"))
     return table
 
 
@@ -100,11 +100,14 @@ def necessity_table(results: Mapping[str, Search]) -> Table:
 
 def _without(result: Search) -> str:
     if result.counterexample is not None:
-        return str(result.counterexample)
+        return f"{result.counterexample}{_end(result)}"
     if result.undefined is not None:
-        return f"a side is undefined: {result.undefined}"
-    end = "" if result.ended == "finished" else f" ({result.ended})"
-    return f"none in {result.satisfied} instances{end}"
+        return f"a side is undefined: {result.undefined}{_end(result)}"
+    return f"none in {result.satisfied} instances{_end(result)}"
+
+
+def _end(result: Search | Verdict) -> str:
+    return "" if result.ended == "finished" else f" ({result.ended})"
 
 
 def claim_table(claims: Sequence[Claim]) -> Table:
@@ -119,8 +122,7 @@ def claim_table(claims: Sequence[Claim]) -> Table:
 def search_parts(claim: Claim, result: Search, dropped: Sequence[str]) -> list[Any]:
     """What a search says, in order."""
     without = f" without {', '.join(map(repr, dropped))}" if dropped else ""
-    end = "" if result.ended == "finished" else f" ({result.ended})"
-    tried = f"{result.satisfied} of {result.tried} instances satisfied the hypotheses{without}{end}"
+    tried = f"{result.satisfied} of {result.tried} instances satisfied the hypotheses{without}{_end(result)}"
     if result.counterexample is None:
         return [Text(claim.statement), Text("no counterexample found; that proves nothing", "bold yellow"), Text(tried)]
     found = result.counterexample
@@ -142,6 +144,7 @@ def audit_data(audit: Audit) -> dict[str, Any]:
             {"file": str(file), "claims": [verdict_data(verdict) for verdict in verdicts]} for file, verdicts in audit.updates.items()
         ],
         "replays": [{"file": str(file), **replay_data(replay)} for file, replay in audit.replays.items()],
+        "ended": "interrupted" if audit.is_interrupted else "finished",
         "is_as_expected": not audit.has_surprise,
     }
 
@@ -164,4 +167,6 @@ def audit_parts(audit: Audit) -> list[Any]:
     surprises = sum(not v.is_expected for v in everything)
     if everything:
         parts.append(Text(f"{len(everything)} verdicts, {len(everything) - surprises} as expected"))
+    if audit.is_interrupted:
+        parts.append(Text("interrupted: what is not listed was not verified", "bold yellow"))
     return parts

@@ -195,17 +195,81 @@ def test_bad_counterexample_files_are_one_line_and_2(change: dict[str, Any], mes
     assert message in done.stderr
 
 
+ANNOUNCED = "print('searching', file=sys.stderr, flush=True)"
+INTERRUPT = "signal.raise_signal(signal.SIGINT)"
+
+
+def searching(more: str) -> list[str]:
+    """The command, which does something more after each instance that its searches visit."""
+    script = f"""
+import signal, sys
+from exactgrpo.claims.search import Search
+from exactgrpo.cli import main
+visit = Search.visit
+def visit_and_more(self, *given):
+    holds = visit(self, *given)
+    {more}
+    return holds
+Search.visit = visit_and_more
+main()
+"""
+    return [sys.executable, "-c", script]
+
+
+def ended(command: list[str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120)
+
+
 def test_an_interrupt_prints_what_was_found_and_leaves_nothing(tmp_path: Path) -> None:
     arguments = ["falsify", "advantages-sum-to-zero", "--seconds", "60", "--out", str(tmp_path / "x.json")]
-    command = [sys.executable, "-m", "exactgrpo.cli", *arguments]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with pytest.raises(subprocess.TimeoutExpired):
-        running.wait(timeout=3)
+    running = subprocess.Popen([*searching(ANNOUNCED), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    assert running.stderr.readline() == "searching\n"
     running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=30)
+    out, _ = running.communicate(timeout=60)
     assert running.returncode == ExitCode.INTERRUPTED
-    assert "interrupted" in out
+    assert "(interrupted)" in out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_interrupt_keeps_the_counterexample_found_so_far(form: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    done = ended(searching(f"holds is False and {INTERRUPT}"), "falsify", "k3-gradient-is-kl-gradient", "--out", path, *form)
+    assert (done.returncode, done.stderr) == (ExitCode.INTERRUPTED, "")
+    assert json.loads(done.stdout)["ended"] == "interrupted" if form else "(interrupted)" in done.stdout
+    assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
+    assert "reproduced" in exactgrpo("verify", path).stdout
+
+
+def test_an_interrupt_is_said_for_each_hypothesis() -> None:
+    arguments = ["falsify", "advantages-squares-sum-to-group-size", "--necessary"]
+    assert "(interrupted)" in ended(searching(f"holds is False and {INTERRUPT}"), *arguments).stdout
+    (result,) = json.loads(ended(searching(INTERRUPT), *arguments, "--json").stdout).values()
+    assert result["ended"] == "interrupted"
+
+
+def test_an_interrupted_audit_says_so() -> None:
+    once = f"given[0].id == 'ratio-mean-one' and {INTERRUPT}"
+    data = json.loads(ended(searching(once), "verify", "--json").stdout)
+    assert data["ended"] == data["claims"][-1]["ended"] == "interrupted"
+    text = ended(searching(once), "verify")
+    assert text.returncode == ExitCode.INTERRUPTED
+    assert text.stdout.splitlines()[-1] == "interrupted: what is not listed was not verified"
+    assert json.loads(exactgrpo("verify", EXAMPLES / "kink.toml", "--json").stdout)["ended"] == "finished"
+
+
+def test_an_interrupt_before_the_search_is_one_line() -> None:
+    script = f"""
+import signal, exactgrpo.claims.registry as registry
+from exactgrpo.cli import main
+def find_claim(id):
+    {INTERRUPT}
+registry.find_claim = find_claim
+main()
+"""
+    done = ended([sys.executable, "-c", script], "falsify", "ratio-mean-one")
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "exactgrpo: interrupted\n")
 
 
 def test_claims_are_listed() -> None:

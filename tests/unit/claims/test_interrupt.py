@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import sys
@@ -73,3 +74,25 @@ def test_a_side_that_swallows_the_interrupt_does_not_prolong_the_search() -> Non
     assert result.ended == "interrupted"
     assert len(calls) == 1
     assert time.monotonic() - start < 30
+
+
+def test_an_error_that_follows_an_interrupt_is_the_interrupt() -> None:
+    def side(x: object) -> object:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise AssertionError from None
+        return x
+
+    result = falsify(Claim("c", "a claim", {"x": [1, 2]}, left=lambda x: x, right=side), seconds=60)
+    assert (result.ended, result.tried) == ("interrupted", 1)
+
+
+def test_one_inside_another_shares_its_check() -> None:
+    with lasting_interrupt() as outer:
+        with lasting_interrupt() as inner, contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        for check in (inner, outer):
+            with pytest.raises(KeyboardInterrupt):
+                check()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
