@@ -285,7 +285,7 @@ def _print_json(data: Any) -> None:
 def _ticker() -> Iterator[Callable[[str], None]]:
     """Lines about the work on stderr, once it has taken a second: a live line on a terminal, else a line at times."""
     start = time.monotonic()
-    live = sys.stderr.isatty()
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     due = start + QUIET_SECONDS
     shown = False
 

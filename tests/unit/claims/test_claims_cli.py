@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +273,71 @@ main()
 """
     done = ended([sys.executable, "-c", script], "falsify", "ratio-mean-one")
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "exactgrpo: interrupted\n")
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """A pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["verify", EXAMPLES / "kink.toml"], ExitCode.DONE), (["claims", "--json"], ExitCode.DONE), (["examples"], ExitCode.DONE)]
+    + [(["falsify", "sum-mode-divides-by-length", *form], ExitCode.REFUTED) for form in ([], ["--json"], ["--out", "x.json"])]
+    + [(["falsify", "--help"], ExitCode.DONE), (["--help"], ExitCode.DONE)],
+)
+def test_a_reader_who_is_gone_changes_no_exit_code(arguments: list[str | Path], code: int, unread: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "exactgrpo.cli", *map(str, arguments)]
+    done = subprocess.run(command, stdout=unread, stderr=subprocess.PIPE, cwd=tmp_path, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert [path.name for path in tmp_path.iterdir()] == (["x.json"] if "x.json" in arguments else [])
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", ""], ids=["closed", "unread"])
+@pytest.mark.parametrize(("arguments", "code"), [("verify --json", ExitCode.DONE), ("verify missing.toml", ExitCode.BAD_INPUT)])
+def test_nobody_needs_to_read_the_progress(arguments: str, code: int, redirection: str, unread: int, tmp_path: Path) -> None:
+    command = ["sh", "-c", f"{sys.executable} -m exactgrpo.cli {arguments} {redirection}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=unread, cwd=tmp_path, text=True, check=False)
+    assert done.returncode == code
+    assert bool(done.stdout) == (code == ExitCode.DONE)
+
+
+def test_plain_locales_get_plain_characters() -> None:
+    plain = {**os.environ, "LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    for arguments in (["verify", EXAMPLES / "kink.toml"], ["claims"], ["falsify", "sum-mode-divides-by-length"]):
+        done = exactgrpo(*arguments, env=plain)
+        assert done.stdout.isascii()
+        assert "\\u25" not in done.stdout  # no line of a table as an escape
+    assert json.loads(exactgrpo("claims", "--json", env=plain).stdout) == json.loads(exactgrpo("claims", "--json").stdout)
+
+
+def on_a_terminal(*arguments: str | Path, **variables: str) -> str:
+    """What the command writes to a terminal."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "exactgrpo.cli", *map(str, arguments)]
+    running = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **variables})
+    os.close(theirs)
+    parts = []
+    with contextlib.suppress(OSError):  # Linux: the other end is closed
+        while part := os.read(ours, 1 << 16):
+            parts.append(part)
+    os.close(ours)
+    running.wait(timeout=60)
+    return b"".join(parts).decode()
+
+
+def test_colours_are_for_terminals_that_want_them() -> None:
+    colours = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+    arguments = ["verify", EXAMPLES / "kink.toml"]
+    assert colours.search(on_a_terminal(*arguments))
+    assert not colours.search(on_a_terminal(*arguments, NO_COLOR="1"))
+    assert "\x1b" not in on_a_terminal(*arguments, TERM="dumb")
+    assert "\x1b" not in on_a_terminal("verify", TERM="dumb")
+    assert "\x1b" not in exactgrpo(*arguments).stdout
 
 
 def test_claims_are_listed() -> None:
