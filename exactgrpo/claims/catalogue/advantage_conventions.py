@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import strategies as st
-
-from exactgrpo.claims.catalogue.variables import laws, numbers, positive_number, slopes, whole_numbers
+from exactgrpo.claims.catalogue.variables import entries, laws, numbers, positive_number, rewards, slopes, whole, whole_numbers
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.advantages import dr_grpo, epsilon_normalised, rloo, sample_normalised
 from exactgrpo.field.expected_gradient import binary_factor, expected_group_gradient, reward_gradient
 from exactgrpo.field.inputs import sum_of
 from exactgrpo.numbers.real import Real
-from exactgrpo.strategies import reward_groups
 from exactgrpo.update.groups import advantages
 
 RATE = "field report: tinker-cookbook#135"
@@ -46,19 +43,18 @@ def _agreement(policy: Any, features: Any, rewards: Any) -> Real:
 
 
 def _variables(size: int, *sizes: int) -> dict[str, Any]:
-    return {**laws(size, "policy"), "features": numbers(size), "rewards": numbers(size), "group_size": st.sampled_from(sizes)}
+    return {**laws(size, "policy"), "features": numbers(size), "rewards": numbers(size), "group_size": list(sizes)}
 
 
 def _binary(size: int, *sizes: int) -> dict[str, Any]:
-    rewards = st.lists(st.integers(0, 1), min_size=size, max_size=size)
-    return {**_variables(size, *sizes), "rewards": rewards}
+    return {**_variables(size, *sizes), "rewards": entries(whole(0, 1), size)}
 
 
 CLAIMS = (
     Claim(
         "sample-std-rescales-advantages",
         "With divisor G - 1 instead of G all advantages shrink by sqrt((G - 1)/G).",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: sample_normalised(rewards),
         right=lambda rewards: [(Real.of(len(rewards) - 1) / len(rewards)).sqrt() * a for a in advantages(rewards)],
         source="field report: TorchFort#38",
@@ -67,7 +63,7 @@ CLAIMS = (
     Claim(
         "sample-std-changes-nothing",
         "Advantages are the same with divisor G - 1 as with divisor G.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: sample_normalised(rewards),
         right=lambda rewards: advantages(rewards),
         source="field report: TorchFort#38, Relax#174",
@@ -76,7 +72,7 @@ CLAIMS = (
     Claim(
         "epsilon-keeps-scale-invariance",
         "Advantages with an epsilon in the denominator do not change when all rewards are scaled.",
-        {"rewards": reward_groups(), "scale": positive_number(), "epsilon": positive_number()},
+        {"rewards": rewards(), "scale": positive_number(), "epsilon": positive_number()},
         left=lambda rewards, scale, epsilon: epsilon_normalised([scale * r for r in rewards], epsilon=epsilon),
         right=lambda rewards, epsilon: epsilon_normalised(rewards, epsilon=epsilon),
         source="field report: Liger-Kernel#553",
@@ -86,7 +82,7 @@ CLAIMS = (
     Claim(
         "rloo-is-centring-rescaled",
         "Leave-one-out advantages are G/(G - 1) times the centred rewards.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: rloo(rewards),
         right=lambda rewards: [a * len(rewards) / (len(rewards) - 1) for a in dr_grpo(rewards)],
         source="Ahmadian et al., Back to basics (2024)",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from exactgrpo.claims.catalogue.variables import number
+from exactgrpo.claims.catalogue.variables import number, rewards
 from exactgrpo.claims.claim import Claim
-from exactgrpo.strategies import reward_groups
 from exactgrpo.update.groups import advantages, population_std
 
 SOURCE = "the finite-budget group-relative policy update, outer iteration"
@@ -13,7 +12,7 @@ CLAIMS = (
     Claim(
         "advantages-sum-to-zero",
         "The advantages of a group sum to zero.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: sum(advantages(rewards)),
         right=0,
         source=SOURCE,
@@ -23,7 +22,7 @@ CLAIMS = (
     Claim(
         "advantages-squares-sum-to-group-size",
         "The squared advantages of a group sum to its size, unless all rewards are equal.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: sum(a * a for a in advantages(rewards)),
         right=lambda rewards: len(rewards),
         hypotheses={"not all rewards are equal": lambda rewards: any(r != rewards[0] for r in rewards)},
@@ -34,7 +33,7 @@ CLAIMS = (
     Claim(
         "std-zero-iff-rewards-equal",
         "The standard deviation of a group is zero exactly when all its rewards are equal.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         conclusion=lambda rewards: (population_std(rewards) == 0) == all(r == rewards[0] for r in rewards),
         source=SOURCE,
         latex=r"s = 0 \iff R_1 = \dots = R_G",
@@ -43,7 +42,7 @@ CLAIMS = (
     Claim(
         "advantages-bounded",
         "No advantage exceeds sqrt(G - 1) in absolute value.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: [a * a for a in advantages(rewards)],
         right=lambda rewards: [len(rewards) - 1] * len(rewards),
         relation="<=",
@@ -53,7 +52,7 @@ CLAIMS = (
     Claim(
         "advantages-affine-invariant",
         "Advantages do not change when all rewards are scaled by a positive number and shifted.",
-        {"rewards": reward_groups(), "scale": number(), "shift": number()},
+        {"rewards": rewards(), "scale": number(), "shift": number()},
         left=lambda rewards, scale, shift: advantages([scale * r + shift for r in rewards]),
         right=lambda rewards: advantages(rewards),
         hypotheses={"scale > 0": lambda scale: scale > 0},
@@ -63,7 +62,7 @@ CLAIMS = (
     Claim(
         "mean-absolute-advantage-at-most-one",
         "The mean absolute advantage of a group is at most one.",
-        {"rewards": reward_groups()},
+        {"rewards": rewards()},
         left=lambda rewards: sum(abs(a) for a in advantages(rewards)) / len(rewards),
         right=1,
         relation="<=",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from exactgrpo.claims.catalogue.variables import laws, numbers, slopes
+from exactgrpo.claims.catalogue.variables import laws, mass, numbers, slopes
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.kl import k1, k3
 from exactgrpo.field.kl_expectations import expected_gradient, expected_value, kl_gradient, kl_gradient_from_policy
 from exactgrpo.numbers.real import Real
-from exactgrpo.strategies import rationals
 from exactgrpo.update.divergence import kl_policy_from_reference
 
 SOURCE = "Schulman, Approximating KL divergence (2020)"
@@ -51,7 +50,7 @@ def _variables(size: int, *, is_off_policy: bool = False) -> dict[str, Any]:
     return {**laws(size, *names), "features": numbers(size)}
 
 
-PAIR = {"mass": rationals(min="1/8", max=1, denominator=8), "reference_mass": rationals(min="1/8", max=1, denominator=8)}
+PAIR = {"mass": mass(), "reference_mass": mass()}
 
 CLAIMS = (
     Claim(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from exactgrpo.claims.catalogue.variables import laws, numbers
+from exactgrpo.claims.catalogue.variables import law, laws, numbers
 from exactgrpo.claims.claim import Claim
-from exactgrpo.strategies import simplex_points
 from exactgrpo.update.divergence import kl_policy_from_reference
 
-VARIABLES = {"policy": simplex_points(size=3), **laws(3, "old")}
+VARIABLES = {"policy": law(3), **laws(3, "old")}
 
 CLAIMS = (
     Claim(
@@ -33,7 +32,7 @@ CLAIMS = (
     Claim(
         "kl-nonnegative",
         "The divergence of a policy from a positive reference is not negative.",
-        {"policy": simplex_points(size=3), **laws(3, "reference")},
+        {"policy": law(3), **laws(3, "reference")},
         left=lambda policy, reference: kl_policy_from_reference(policy, reference),
         right=0,
         relation=">=",
@@ -44,7 +43,7 @@ CLAIMS = (
     Claim(
         "kl-zero-iff-equal",
         "The divergence is zero exactly when policy and reference are equal.",
-        {"policy": simplex_points(size=3), **laws(3, "reference")},
+        {"policy": law(3), **laws(3, "reference")},
         conclusion=lambda policy, reference: (kl_policy_from_reference(policy, reference) == 0) == (list(policy) == list(reference)),
         source="Gibbs' inequality",
         latex=r"\mathrm{KL}(\pi \| \pi_{\text{ref}}) = 0 \iff \pi = \pi_{\text{ref}}",

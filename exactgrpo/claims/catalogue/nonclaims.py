@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import strategies as st
-
-from exactgrpo.claims.catalogue.variables import laws, numbers, positive_number, slopes, whole_numbers
+from exactgrpo.claims.catalogue.variables import entries, laws, numbers, positive_number, slopes, whole, whole_numbers
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.expected_gradient import expected_group_gradient, reward_gradient
 from exactgrpo.field.inputs import sum_of
@@ -16,7 +14,6 @@ from exactgrpo.numbers.real import Real
 from exactgrpo.policies.family import PolicyFamily
 from exactgrpo.policies.simplex import Simplex
 from exactgrpo.policies.softmax import Softmax
-from exactgrpo.strategies import rationals
 from exactgrpo.update.draws import Tape
 from exactgrpo.update.groups import advantages
 from exactgrpo.update.problem import Problem, Prompt
@@ -101,7 +98,7 @@ CLAIMS = (
         {
             **laws(3, "policy"),
             "rewards": whole_numbers(3),
-            "drawn": st.lists(st.integers(0, 2), min_size=2, max_size=2),
+            "drawn": entries(whole(0, 2), 2),
             "step_size": positive_number(),
         },
         left=_reward_after_step,
@@ -114,7 +111,7 @@ CLAIMS = (
     Claim(
         "inner-step-never-lowers-the-objective",
         "An inner step never lowers the objective whose gradient it follows.",
-        {**laws(2, "policy", "reference"), "step_size": rationals(min=Fraction(1, 16), max=1, denominator=16)},
+        {**laws(2, "policy", "reference"), "step_size": positive_number(min=Fraction(1, 16), max=1, denominator=16)},
         left=lambda policy, reference, step_size: _objectives(policy, reference, step_size)[1],
         right=lambda policy, reference, step_size: _objectives(policy, reference, step_size)[0],
         relation=">=",
@@ -137,7 +134,7 @@ CLAIMS = (
     Claim(
         "updates-get-shorter",
         "With data that do not change, each update moves the parameter no further than the one before.",
-        {**laws(2, "policy", "reference"), "step_size": rationals(min=Fraction(1, 16), max=1, denominator=16)},
+        {**laws(2, "policy", "reference"), "step_size": positive_number(min=Fraction(1, 16), max=1, denominator=16)},
         left=lambda policy, reference, step_size: _moves(policy, reference, step_size)[1],
         right=lambda policy, reference, step_size: _moves(policy, reference, step_size)[0],
         relation="<=",
@@ -148,7 +145,7 @@ CLAIMS = (
     Claim(
         "updates-never-come-back",
         "Updates whose data do not change never come back to a parameter that they have left, so they can converge.",
-        {**laws(2, "policy"), "step_size": rationals(min=1, max=16, denominator=2)},
+        {**laws(2, "policy"), "step_size": positive_number(min=1, max=16, denominator=2)},
         conclusion=lambda policy, step_size: not _comes_back(policy, step_size),
         source=SOURCE,
         latex=r"\theta_{t+2} \ne \theta_t \text{ unless } \theta_{t+1} = \theta_t",

@@ -6,13 +6,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from exactgrpo.claims.catalogue.variables import laws, number, numbers, positive_number
+from exactgrpo.claims.catalogue.variables import epsilon, laws, number, numbers, positive_number, ratio
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.inputs import sum_of
 from exactgrpo.field.ratios import geometric_mean_ratio, truncated_ratio
 from exactgrpo.field.surrogate import token_level_term
 from exactgrpo.numbers.real import Real
-from exactgrpo.strategies import epsilons, ratios
 from exactgrpo.update.clip import clip_term
 from exactgrpo.update.ratio import sequence_ratio
 
@@ -49,7 +48,7 @@ def _mean_truncated(policy: Any, old: Any, ceiling: Any) -> Real:
 
 TWO_TOKENS = {**laws(2, "policy", "old"), "first": numbers(2), "second": numbers(2)}
 ROOTS = {**laws(3, "policy", "old"), "length": [2, 3]}
-TOKENS = {"first": ratios(), "second": ratios(), "advantage": number(), "epsilon": epsilons()}
+TOKENS = {"first": ratio(), "second": ratio(), "advantage": number(), "epsilon": epsilon()}
 
 CLAIMS = (
     Claim(

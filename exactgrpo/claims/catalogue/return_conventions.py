@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exactgrpo.claims.catalogue.variables import discount, laws, number, numbers, slopes, some_ratios
+from exactgrpo.claims.catalogue.variables import discount, entries, laws, number, numbers, ratio, slopes
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.eligibility import eligibility_traces
 from exactgrpo.field.expected_gradient import reward_gradient
@@ -23,7 +23,7 @@ def _trajectory(size: int) -> dict[str, Any]:
 
 
 def _off_policy(size: int) -> dict[str, Any]:
-    return {**_trajectory(size), "ratios": some_ratios(size)}
+    return {**_trajectory(size), "ratios": entries(ratio(), size)}
 
 
 def _targets(rewards: Any, values: Any, ratios: Any, gamma: Any, bootstrap: Any) -> Any:
@@ -89,8 +89,8 @@ def _late_credit(policy: Any, features: Any, payoff: Any) -> Real:
 
 
 CREDIT = {**laws(2, "policy"), "features": numbers(2), "payoff": numbers(2)}
-ERRORS = {"errors": numbers(3), "ratios": some_ratios(3), "gamma": discount()}
-TRACES = {"features": numbers(2), "ratios": some_ratios(2), "decay": discount()}
+ERRORS = {"errors": numbers(3), "ratios": entries(ratio(), 3), "gamma": discount()}
+TRACES = {"features": numbers(2), "ratios": entries(ratio(), 2), "decay": discount()}
 
 CLAIMS = (
     Claim(
@@ -169,7 +169,7 @@ CLAIMS = (
     Claim(
         "retrace-trace-after-next",
         "The Retrace sum may use the trace of the step after the next in place of the next.",
-        {**ERRORS, "ratios": some_ratios(4)},
+        {**ERRORS, "ratios": entries(ratio(), 4)},
         left=_trace_after_next,
         right=lambda errors, ratios, gamma: _errors(errors, ratios[:-1], gamma),
         source=RETRACE,

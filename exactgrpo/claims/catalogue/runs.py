@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from exactgrpo.claims.claim import Claim
+from exactgrpo.claims.variable import Variable
 from exactgrpo.errors import ThetaError
 from exactgrpo.numbers.arithmetic import Column
 from exactgrpo.numbers.rational import exact
@@ -15,7 +16,7 @@ from exactgrpo.update.problem import Problem
 from exactgrpo.update.run import Run, run
 from exactgrpo.update.trace import Step
 
-VARIABLES = {"problem": problems()}
+VARIABLES = {"problem": Variable(problems(), lambda x: isinstance(x, Problem), "a problem")}
 SOURCE = "the finite-budget group-relative policy update"
 
 

@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import strategies as st
-
-from exactgrpo.claims.catalogue.variables import bend_epsilon, bend_terms, bends, number
+from exactgrpo.claims.catalogue.variables import bend_terms, bends, ceiling, epsilon, losses, number, ratio, whole
 from exactgrpo.claims.claim import Claim
 from exactgrpo.field.aggregation import mean_of_sequence_means, mean_of_sums, token_mean
 from exactgrpo.field.surrogate import cispo_weight, dual_clip_term
 from exactgrpo.numbers.real import Real
-from exactgrpo.strategies import epsilons, ratios
 from exactgrpo.update.clip import clip_term
 
-VARIABLES = {"rho": ratios(), "advantage": number(), "epsilon": epsilons()}
-CEILING = {**VARIABLES, "ceiling": number().map(lambda x: 1 + abs(x) + Fraction(1, 4))}
-LOSSES = st.lists(st.lists(number(), min_size=1, max_size=3), min_size=1, max_size=3)
+VARIABLES = {"rho": ratio(), "advantage": number(), "epsilon": epsilon()}
+CEILING = {**VARIABLES, "ceiling": ceiling()}
 
 
 def _value(rho: Any, advantage: Any, epsilon: Any) -> Real:
@@ -97,7 +93,7 @@ CLAIMS = (
     Claim(
         "dual-clip-kinks-never-cancel",
         "With a dual clip, too, a sum of terms is differentiable exactly when no term at a kink moves.",
-        {"terms": bend_terms(2, reach=1), "ceiling_place": st.integers(1, 3), "epsilon": bend_epsilon()},
+        {"terms": bend_terms(2, reach=1), "ceiling_place": whole(1, 3), "epsilon": epsilon(below=Fraction(1, 2))},
         conclusion=_is_smooth_iff_kinks_rest,
         source="field report: verl#784, trl#3434",
         expected=False,
@@ -133,7 +129,7 @@ CLAIMS = (
     Claim(
         "ratio-once-in-the-advantage",
         "A ratio may act in the advantage and again in the surrogate.",
-        {"rho": ratios(), "advantage": number()},
+        {"rho": ratio(), "advantage": number()},
         left=lambda rho, advantage: rho * (rho * advantage),
         right=lambda rho, advantage: rho * advantage,
         source="field report: PufferLib#306",
@@ -142,7 +138,7 @@ CLAIMS = (
     Claim(
         "token-mean-is-mean-of-means",
         "The mean over all tokens is the mean over responses of their token means.",
-        {"losses": LOSSES},
+        {"losses": losses()},
         left=lambda losses: token_mean(losses),
         right=lambda losses: mean_of_sequence_means(losses),
         source="field report: verl#593, understand-r1-zero#10",
@@ -151,7 +147,7 @@ CLAIMS = (
     Claim(
         "token-mean-is-mean-of-means-at-equal-lengths",
         "For responses of equal length the mean over all tokens is the mean of their means.",
-        {"losses": LOSSES},
+        {"losses": losses()},
         left=lambda losses: token_mean(losses),
         right=lambda losses: mean_of_sequence_means(losses),
         hypotheses={"equal lengths": lambda losses: len({len(row) for row in losses}) == 1},
@@ -160,7 +156,7 @@ CLAIMS = (
     Claim(
         "sum-mode-divides-by-length",
         "The mean of the sums over tokens is the mean of the token means.",
-        {"losses": LOSSES},
+        {"losses": losses()},
         left=lambda losses: mean_of_sums(losses),
         right=lambda losses: mean_of_sequence_means(losses),
         source="field report: verl#1233",

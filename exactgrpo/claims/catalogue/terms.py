@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from exactgrpo.claims.catalogue.variables import bend_epsilon, bend_terms, bends, discount, number
+from exactgrpo.claims.catalogue.variables import bend_terms, bends, discount, epsilon, number, ratio
 from exactgrpo.claims.claim import Claim
 from exactgrpo.numbers.real import Real
-from exactgrpo.strategies import epsilons, ratios
 from exactgrpo.update.clip import ClipTerm, clip_term
 
-VARIABLES = {"rho": ratios(), "advantage": number(), "epsilon": epsilons()}
+VARIABLES = {"rho": ratio(), "advantage": number(), "epsilon": epsilon()}
 SOURCE = "the finite-budget group-relative policy update, objective"
 
 Bent = Sequence[tuple[Fraction, Fraction, Fraction]]
@@ -74,7 +73,7 @@ CLAIMS = (
     Claim(
         "term-exceeds-advantage-by-epsilon",
         "The clipped term exceeds the advantage by at most the larger bound times |A|.",
-        {"rho": ratios(), "advantage": number(), "epsilon_low": epsilons(), "epsilon_high": epsilons()},
+        {"rho": ratio(), "advantage": number(), "epsilon_low": epsilon(), "epsilon_high": epsilon()},
         left=lambda rho, advantage, epsilon_low, epsilon_high: clip_term(rho, advantage, epsilon=(epsilon_low, epsilon_high)).value,
         right=lambda advantage, epsilon_low, epsilon_high: advantage + max(epsilon_low, epsilon_high) * abs(advantage),
         relation="<=",
@@ -84,7 +83,7 @@ CLAIMS = (
     Claim(
         "term-at-ratio-one-is-the-advantage",
         "At ratio one the clipped term is the advantage.",
-        {"advantage": number(), "epsilon": epsilons()},
+        {"advantage": number(), "epsilon": epsilon()},
         left=lambda advantage, epsilon: _value(1, advantage, epsilon),
         right=lambda advantage: advantage,
         latex=r"f(1) = A",
@@ -93,7 +92,7 @@ CLAIMS = (
     Claim(
         "term-concave",
         "The clipped term is concave in the ratio.",
-        {"first": ratios(), "second": ratios(), "share": discount(), "advantage": number(), "epsilon": epsilons()},
+        {"first": ratio(), "second": ratio(), "share": discount(), "advantage": number(), "epsilon": epsilon()},
         left=lambda first, second, share, advantage, epsilon: (
             share * _value(first, advantage, epsilon) + (1 - share) * _value(second, advantage, epsilon)
         ),
@@ -105,7 +104,7 @@ CLAIMS = (
     Claim(
         "smooth-ties-have-the-derivative-of-the-unclipped-term",
         "On the bound that does not act the term is differentiable, with derivative A.",
-        {"advantage": number(), "epsilon": epsilons()},
+        {"advantage": number(), "epsilon": epsilon()},
         conclusion=lambda advantage, epsilon: (
             clip_term(1 - epsilon if advantage > 0 else 1 + epsilon, advantage, epsilon=epsilon).derivative == Real.of(advantage)
         ),
@@ -115,7 +114,7 @@ CLAIMS = (
     Claim(
         "kinks-bend-one-way",
         "Opposite directional derivatives of a sum of terms differ by the kinks alone, and these all have one sign.",
-        {"terms": bend_terms(3), "epsilon": bend_epsilon()},
+        {"terms": bend_terms(3), "epsilon": epsilon(below=Fraction(1, 2))},
         left=_sum_of_bends,
         right=lambda terms, epsilon: -sum(abs(a * slope) for term, slope, a in _bent(terms, epsilon) if term.side == "kink"),
         latex=r"F'(v) + F'(-v) = - \sum_{\text{kinks}} |A_i| |\langle \nabla \rho_i, v \rangle|",
@@ -124,7 +123,7 @@ CLAIMS = (
     Claim(
         "kinks-never-cancel",
         "A sum of clipped terms is differentiable exactly when no term at a kink moves.",
-        {"terms": bend_terms(2), "epsilon": bend_epsilon()},
+        {"terms": bend_terms(2), "epsilon": epsilon(below=Fraction(1, 2))},
         conclusion=_is_smooth_iff_kinks_rest,
         latex=r"F \text{ differentiable} \iff \nabla \rho_i = 0 \text{ at every true kink}",
         theorem="clipped2_diff_iff (Kink.v)",

@@ -197,7 +197,7 @@ def is_refuted(claim: Claim, instance: dict[str, Any]) -> bool:
 
 
 def variables(claim: Claim) -> st.SearchStrategy[dict[str, Any]]:
-    drawn = {name: st.sampled_from(v) if isinstance(v, (list, tuple)) else v for name, v in claim.variables.items()}
+    drawn = {name: st.sampled_from(v) if isinstance(v, (list, tuple)) else v.strategy for name, v in claim.variables.items()}
     return st.fixed_dictionaries(drawn)
 
 

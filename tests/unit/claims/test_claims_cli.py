@@ -208,6 +208,7 @@ def searching(more: str) -> list[str]:
 import signal, sys
 from exactgrpo.claims.search import Search
 from exactgrpo.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background of a shell
 visit = Search.visit
 def visit_and_more(self, *given):
     holds = visit(self, *given)
@@ -268,6 +269,7 @@ import signal, exactgrpo.claims.registry as registry
 from exactgrpo.cli import main
 def find_claim(id):
     {INTERRUPT}
+signal.signal(signal.SIGINT, signal.default_int_handler)
 registry.find_claim = find_claim
 main()
 """
