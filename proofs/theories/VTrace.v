@@ -6,8 +6,7 @@
       nstep_return m s  discounted rewards and the last value
       rac_advantage     fast - V plus the injected residual
 
-    Python: exactgrpo.field.vtrace.vtrace_targets, exactgrpo.field.vtrace.vtrace_advantages
-    Python, to come: exactgrpo.rac.vtrace *)
+    Python: exactgrpo.field.vtrace.vtrace_targets, exactgrpo.field.vtrace.vtrace_advantages, exactgrpo.rac.vtrace.decide_vtrace, exactgrpo.rac.vtrace.discounted_kernel *)
 From Coq Require Import Reals List Lra Lia Arith.
 From ExactGRPO Require Import FinSum.
 Import ListNotations.
