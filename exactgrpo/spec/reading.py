@@ -61,21 +61,26 @@ def located(source: str) -> Iterator[None]:
 
 def read_text(path: str | os.PathLike[str]) -> tuple[str, Format]:
     """Return the text of the file and its format by suffix; at most `MAX_BYTES` are read."""
-    name = Path(path)
-    suffix = name.suffix.lower()
+    suffix = Path(path).suffix.lower()
     if suffix not in (".toml", ".json"):
         raise InputError("file name", str(path), "input files end in .toml or .json")
+    return read_utf8(path), "toml" if suffix == ".toml" else "json"
+
+
+def read_utf8(path: str | os.PathLike[str], *, most: int = MAX_BYTES) -> str:
+    """Return the text of a regular file of at most `most` bytes."""
+    name = Path(path)
     if _is_special(name):
         raise InputError("file name", str(path), "a regular file is needed")
     try:
         with name.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most + 1)
     except (OSError, ValueError) as error:
         raise InputError("file name", str(path), f"the file cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > MAX_BYTES:
-        raise LimitError("file size", f"more than {MAX_BYTES} bytes", "input files have at most 4 MB")
+    if len(data) > most:
+        raise LimitError("file size", f"more than {most} bytes", f"input files have at most {most >> 20} MB")
     try:
-        return data.decode("utf-8-sig"), "toml" if suffix == ".toml" else "json"
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ParseError(f"byte {error.start + 1}", repr(data[error.start : error.start + 4]), "input files are UTF-8 text") from None
 

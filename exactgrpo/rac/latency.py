@@ -1,0 +1,87 @@
+"""Delay laws from measured latencies: the empirical law of a column of a CSV file, in optimiser steps."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from exactgrpo.errors import InputError, LimitError, ParseError
+from exactgrpo.numbers.rational import exact, from_decimal
+from exactgrpo.rac.delay_law import MAX_DELAY, NEVER, DelayLaw
+from exactgrpo.spec.reading import located, read_utf8
+
+MAX_BYTES = 64 * 2**20
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
+_NOT_FAILED = {"", "0", "false", "no"}
+
+
+def latency_law(
+    path: str | os.PathLike[str], *, column: str, unit: Any, failed: str | None = None, where: Mapping[str, str] | None = None
+) -> DelayLaw:
+    """The law of D = floor(latency/unit) with the frequencies of the rows as probabilities; rows that failed are "never".
+
+    `unit` is the time of one optimiser step, in the unit of `column`. A row failed if its latency is empty, or its entry in the column
+    `failed` says so: anything but an empty entry, 0, false or no. `where` keeps the rows that have these texts in these columns. Latencies
+    are exact decimals and not negative. The file is CSV in UTF-8 with a line of column names, at most 64 MB.
+
+    InputError names file, line and column; LimitError beyond the delays of `DelayLaw`.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "judge.csv")
+    ...     _ = file.write_text("seconds,error\\n0.99,\\n1.0,\\n2.5,\\n0,429\\n")
+    ...     latency_law(file, column="seconds", unit=1, failed="error")
+    DelayLaw(masses=((0, Real('1/4')), (1, Real('1/4')), (2, Real('1/4'))), never=Real('1/4'))
+    """
+    step = exact(unit, "unit")
+    if not isinstance(step, Fraction) or step <= 0:
+        raise InputError("unit", repr(unit), "a positive rational number: the time of one optimiser step")
+    wanted = dict(where or {})
+    with located(str(path)):
+        counts: Counter[int | str] = Counter()
+        for line, row in _rows(read_utf8(path, most=MAX_BYTES), [column, *([failed] if failed is not None else []), *wanted]):
+            if any(row[name] != text for name, text in wanted.items()):
+                continue
+            is_lost = not row[column].strip() or (failed is not None and row[failed].strip().lower() not in _NOT_FAILED)
+            counts[NEVER if is_lost else _delay(row[column].strip(), step, f"line {line}, column {column}")] += 1
+        if not counts:
+            raise InputError("rows", wanted or "none", "at least one row of latencies")
+        rows = counts.total()
+        return DelayLaw.of({key: Fraction(number, rows) for key, number in counts.items()}, column)
+
+
+def _rows(text: str, needed: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows with the line that each ends on."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = next(reader, [])
+        for name in needed:
+            if names.count(name) != 1:
+                rule = "the column stands twice" if name in names else f"no such column; there are {', '.join(names) or 'none'}"
+                raise InputError("column", name, rule)
+        for row in reader:
+            if len(row) != len(names) and row:
+                raise ParseError(f"line {reader.line_num}", f"{len(row)} entries", f"one for each of the {len(names)} columns")
+            if row:
+                yield reader.line_num, dict(zip(names, row, strict=True))
+    except csv.Error as error:
+        raise ParseError(f"line {reader.line_num}", "", f"CSV: {error}") from None
+
+
+def _delay(text: str, step: Fraction, place: str) -> int:
+    if not _DECIMAL.fullmatch(text):
+        raise ParseError(place, text, "a latency is a decimal number, or empty")
+    latency = from_decimal(Decimal(text), place)
+    if latency < 0:
+        raise InputError(place, text, "a latency is not negative")
+    delay = latency // step
+    if delay > MAX_DELAY:
+        raise LimitError(place, text, f"a delay of at most {MAX_DELAY} steps of {step}")
+    return int(delay)
