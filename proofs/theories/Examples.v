@@ -6,7 +6,7 @@
       sp_half, tr_half  the run of two responses with masses t and 1 - t from 1/2, and its trace
       om8, X8, D8, r8   three fair and independent bits: residual, delay, ratio
 
-    Python, to come: exactgrpo.certificates.coq, exactgrpo.rac.hypotheses *)
+    Python, to come: exactgrpo.certificates.coq *)
 From Coq Require Import Reals QArith Qreals List Lra Lia Arith Bool.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum Procedure Poly Cert RunCheck Multiquad RunExact Kernel Delay.

@@ -7,7 +7,7 @@
     Python: exactgrpo.field.ratios.truncated_ratio
     Python: exactgrpo.rac.clip.clipped_ratio_mean, exactgrpo.rac.clip.clipped_residual_mean, exactgrpo.rac.clip.decide_clip, exactgrpo.rac.clip.moved_policy_ratio_mean
     Python: exactgrpo.rac.clip.injected_elsewhere_gradient, exactgrpo.rac.clip.unweighted_elsewhere_gradient
-    Python, to come: exactgrpo.rac.hypotheses *)
+    Python: exactgrpo.rac.hypotheses.decide_hypotheses *)
 From Coq Require Import Reals List Lra Lia.
 From ExactGRPO Require Import FinSum Advantages Clip KL Divergence Kernel.
 Import ListNotations.

@@ -4,7 +4,7 @@
 
       om, P, X, delay, rho, g  the instance
 
-    Python, to come: exactgrpo.rac.hypotheses *)
+    Python: exactgrpo.rac.hypotheses.decide_hypotheses *)
 From Coq Require Import Reals List Lra Lia Arith Bool.
 From ExactGRPO Require Import FinSum Kernel Delay.
 Import ListNotations.

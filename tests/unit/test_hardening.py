@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
@@ -196,12 +197,14 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert "a regular file is needed" in done.stderr
 
 
-@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("delay", [0, 0.02, 0.1, 0.3])
 def test_an_early_interrupt_leaves_no_traceback(delay: float) -> None:
-    command = [sys.executable, "-m", "exactgrpo.cli", "verify"]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with pytest.raises(subprocess.TimeoutExpired):
-        running.wait(timeout=delay + 0.2)  # past the start of Python itself
+    program = "import signal, sys; from exactgrpo.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program += "sys.argv[1:] = ['verify']; print('ready', flush=True); main()"
+    running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    time.sleep(delay + 0.01)  # into main
     running.send_signal(signal.SIGINT)
     _, error = running.communicate(timeout=60)
     assert running.returncode == ExitCode.INTERRUPTED
