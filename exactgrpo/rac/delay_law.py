@@ -53,17 +53,9 @@ class DelayLaw:
             raise InputError(place, table, 'a table from delays, and "never", to probabilities')
         if len(table) > MAX_CELLS + 1:
             raise LimitError(place, f"{len(table)} delays", f"at most {MAX_CELLS + 1}")
-        never: Value = ZERO
-        masses: dict[int, Value] = {}
-        for key, mass in table.items():
-            number = nonnegative(mass, f"{place}.{key}" if isinstance(key, (int, str)) else place, _MASS)
-            if key == NEVER:
-                never = number
-                continue
-            delay = _delay(key, place)
-            if delay in masses:
-                raise InputError(place, key, "each delay stands once")
-            masses[delay] = number
+        never = nonnegative(table.get(NEVER, ZERO), f"{place}.{NEVER}", _MASS)
+        given = by_delay({key: mass for key, mass in table.items() if key != NEVER}, place)
+        masses = {delay: nonnegative(mass, f"{place}.{delay}", _MASS) for delay, mass in given.items()}
         everything = total([*masses.values(), never])
         if not is_zero(everything - ONE):
             raise InputError(place, f"sum {everything!r}", "probabilities, that of never included, sum to one")
@@ -188,6 +180,21 @@ class DelayLaw:
         if not self.masses:
             raise InputError("delay", "every signal is dropped", "a delay that can arrive")
         return settled(self.expectation(f) / self.landed(self.largest))
+
+
+def by_delay(table: Mapping[Any, Any], place: str) -> dict[int, Any]:
+    """The table with the delays that its keys name: integers, or text of digits, each once; LimitError beyond 1,000,000.
+
+    >>> by_delay({"12": "1/2", 3: 1}, "weights")
+    {12: '1/2', 3: 1}
+    """
+    named: dict[int, Any] = {}
+    for key, entry in table.items():
+        delay = _delay(key, place)
+        if delay in named:
+            raise InputError(place, key, "each delay stands once")
+        named[delay] = entry
+    return named
 
 
 def _delay(key: Any, place: str) -> int:

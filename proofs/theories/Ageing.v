@@ -4,7 +4,7 @@
 
       mse s m n w  variance over n plus squared bias
 
-    Python, to come: exactgrpo.rac.kernel *)
+    Python: exactgrpo.rac.age.mse_optimal, exactgrpo.rac.age.mean_squared_error, exactgrpo.rac.age.decide_ageing_gap *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Coquelicot.
 From ExactGRPO Require Import FinSum.
