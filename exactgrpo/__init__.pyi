@@ -32,6 +32,7 @@ from .policies.rational import Rational as Rational
 from .policies.simplex import Simplex as Simplex
 from .policies.softmax import Softmax as Softmax
 from .policies.tokens import Tokens as Tokens
+from .rac.queue import DelayQueue as DelayQueue
 from .spec.build import load_problem as load_problem
 from .update.clip import ClipTerm as ClipTerm, clip_term as clip_term
 from .update.divergence import kl_policy_from_reference as kl_policy_from_reference
