@@ -196,6 +196,8 @@ class DelayQueue:
     def restore(cls, state: Mapping[str, Any], *, weights: Mapping[str, AgeWeight] | None = None) -> DelayQueue:
         """The queue of a `state`, all of it checked; `weights` gives the functions of age weights again, by channel.
 
+        Amounts are computed again, so the functions are to be those of before.
+
         >>> queue = DelayQueue({"judge": {"gain": "1/3"}}, horizon=4)
         >>> number = queue.enqueue(0, "a", "judge", delay=1, residual="sqrt(2)", ratio=1)
         >>> again = DelayQueue.restore(queue.state())
