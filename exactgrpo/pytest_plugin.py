@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from exactgrpo.errors import InputError, RewardError, UndecidedError
+
 if TYPE_CHECKING:
     from exactgrpo.numbers.real import Real
+    from exactgrpo.numbers.rounding import BinaryFormat
 
-Dtype = Literal["float64", "float32", "bfloat16"]
-PRECISION: dict[str, int] = {"float64": 53, "float32": 24, "bfloat16": 8}
-SMALLEST: dict[str, int] = {"float64": -1074, "float32": -149, "bfloat16": -133}
-SLACK_ULPS = 64
-"""A convention explains a value that is this close to what it gives."""
+SLACK_ULPS = {"float64": 64, "float32": 16, "float16": 4, "bfloat16": 2}
+"""The formats, and within how many units in the last place of what a convention gives it explains a value."""
 
 
 @pytest.fixture
@@ -34,21 +36,31 @@ def _assert_exact() -> Callable[..., None]:
 
 
 def assert_exact(
-    actual: Any, expected: Any, *, dtype: Dtype = "float64", ulps: int = 0, conventions: Mapping[str, Any] | None = None
+    actual: Any,
+    expected: Any,
+    *,
+    dtype: Any = "float64",
+    ulps: int = 0,
+    conventions: Mapping[str, Any] | Sequence[str] | None = None,
+    rewards: Sequence[Any] | None = None,
 ) -> None:
     """Fail unless `actual` is `expected`, entry by entry.
 
     Both are numbers or lists of them, nested alike; `actual` may be an array or a tensor (anything with `tolist`). Expected numbers are
     exact (int, Fraction, Decimal, text, Real). A float of `actual` is taken as the binary number that it is: with `ulps` = 0 it must
     be the expected number correctly rounded to `dtype`, else it may be that many units in the last place of the expected number away.
-    An exact number must be equal. The failure shows exact values, the gap in ulps, and which of the `conventions` (name -> values,
-    shaped as `expected`; see `advantage_conventions` and `tie_conventions`) gives what was found.
+    An exact number must be equal. `dtype` is the name of a format (float64, float32, float16, bfloat16) or an array library's dtype.
+
+    The failure shows exact values, the gap in ulps, and which of the `conventions` would explain it: a table of values by name, shaped
+    as `expected` (see `tie_conventions`), or, where `rewards` are those of the group, names of `advantage_conventions` (all by default).
+    A convention explains what was found if that lies within a few ulps of what it gives, and at most half as far from it as from the
+    expected numbers.
 
     >>> from exactgrpo import advantages
     >>> assert_exact([2.0**0.5 / 2, -0.7071067811865475], ["sqrt(2)/2", "-sqrt(2)/2"], ulps=1)
     >>> rewards = [1, 0]
     >>> try:
-    ...     assert_exact([0.7071067811865475, -0.7071067811865475], advantages(rewards), conventions=advantage_conventions(rewards))
+    ...     assert_exact([0.7071067811865475, -0.7071067811865475], advantages(rewards), rewards=rewards)
     ... except AssertionError as failure:
     ...     print(failure)
     2 of 2 numbers differ
@@ -57,6 +69,8 @@ def assert_exact(
       explained by: sample standard deviation
     """
     __tracebackhide__ = True
+    name, target = _format(dtype)
+    tried = _tried(conventions, rewards)
     found, wanted = list(_entries(actual, "")), list(_entries(expected, ""))
     if _places(found) != _places(wanted):
         raise AssertionError(f"shapes differ: expected {_shape(wanted)}, got {_shape(found)}")
@@ -64,31 +78,35 @@ def assert_exact(
     wrong = [
         f"  {place or 'value'}: {text}"
         for (place, x), (_, y) in zip(found, wanted, strict=True)
-        if (text := _difference(x, _real(y, place), dtype, ulps)) is not None
+        if (text := _difference(x, _real(y, place), name, target, ulps)) is not None
     ]
     if not wrong:
         return
     lines = [f"{len(wrong)} of {len(found)} number{'s differ' if len(found) > 1 else ' differs'}", *wrong[:20]]
     if len(wrong) > 20:
         lines.append(f"  ... and {len(wrong) - 20} more")
-    names = _explaining(found, conventions or {}, dtype)
-    if names:
-        lines.append(f"  explained by: {', '.join(names)}")
+    with suppress(UndecidedError):
+        if names := _explaining(found, wanted, tried, target, SLACK_ULPS[name]):
+            lines.append(f"  explained by: {', '.join(names)}")
     raise AssertionError("\n".join(lines))
 
 
 def advantage_conventions(rewards: Sequence[Any]) -> dict[str, tuple[Real, ...]]:
     """What known conventions give in place of the advantages of a group, by name."""
+    return {name: rule(rewards) for name, rule in _advantage_rules().items()}
+
+
+def _advantage_rules() -> dict[str, Callable[[Sequence[Any]], tuple[Real, ...]]]:
     from exactgrpo.field import advantages as field
 
-    out: dict[str, tuple[Real, ...]] = {
-        "no standard deviation (Dr. GRPO)": field.dr_grpo(rewards),
-        "leave-one-out baseline (RLOO)": field.rloo(rewards),
-        "sample standard deviation": field.sample_normalised(rewards),
+    out: dict[str, Callable[[Sequence[Any]], tuple[Real, ...]]] = {
+        "no standard deviation (Dr. GRPO)": field.dr_grpo,
+        "leave-one-out baseline (RLOO)": field.rloo,
+        "sample standard deviation": field.sample_normalised,
     }
     for divisor in ("population", "sample"):
         for epsilon in ("1e-4", "1e-6", "1e-8"):
-            out[f"{divisor} standard deviation + {epsilon}"] = field.epsilon_normalised(rewards, epsilon=epsilon, divisor=divisor)
+            out[f"{divisor} standard deviation + {epsilon}"] = partial(field.epsilon_normalised, epsilon=epsilon, divisor=divisor)
     return out
 
 
@@ -102,6 +120,35 @@ def tie_conventions(advantage: Any) -> dict[str, Real]:
         "ties split twice (3A/4)": a * 3 / 4,
         "ties split twice (A/4)": a / 4,
     }
+
+
+def _format(dtype: Any) -> tuple[str, BinaryFormat]:
+    """The name of a dtype and its format; NumPy's have names, its scalar types are classes, PyTorch's are texts after "torch."."""
+    from exactgrpo.numbers import rounding
+
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = str(name).removeprefix("torch.")
+    if name not in SLACK_ULPS:
+        raise InputError("dtype", dtype, f"one of {', '.join(SLACK_ULPS)}, as text or as the dtype of an array library")
+    return name, getattr(rounding, name.upper())
+
+
+def _tried(conventions: Mapping[str, Any] | Sequence[str] | None, rewards: Sequence[Any] | None) -> dict[str, Callable[[], Any]]:
+    """The conventions by name, none computed yet."""
+    from exactgrpo.numbers.inputs import listed
+
+    if rewards is None and conventions is None:
+        return {}
+    if rewards is None and isinstance(conventions, Mapping):
+        return {name: partial(conventions.__getitem__, name) for name in conventions}
+    if rewards is None:
+        raise InputError("conventions", conventions, "a table of values by name, or a list of names where `rewards` are given")
+    rules = _advantage_rules()
+    names = rules if conventions is None else listed(conventions, "conventions", "a list of names where `rewards` are given")
+    for name in names:
+        if name not in list(rules):  # it may be anything
+            raise InputError("conventions", name, f"one of {'; '.join(rules)}")
+    return {name: partial(rules[name], rewards) for name in names}
 
 
 def _entries(value: Any, place: str) -> Iterator[tuple[str, Any]]:
@@ -140,48 +187,63 @@ def _real(x: Any, place: str) -> Real:
     return Real.of(x, place or "expected")
 
 
-def _difference(actual: Any, expected: Real, dtype: Dtype, ulps: int) -> str | None:
+def _difference(actual: Any, expected: Real, name: str, target: BinaryFormat, ulps: int) -> str | None:
     """How an entry differs; None if it does not."""
+    from exactgrpo.numbers.rounding import to_binary
+
     shown = expected.exact() or f"{expected.digits(20)}..."
     if not isinstance(actual, float):
         return None if _real(actual, "actual") == expected else f"expected {shown}, got {actual!r}"
-    rounded = {"float64": expected.to_float64, "float32": expected.to_float32, "bfloat16": expected.to_bfloat16}[dtype]()
-    if actual == rounded:
+    if actual == to_binary(expected.expression, target):
         return None
     if not isfinite(actual):
         return f"expected {shown}, got {actual!r}"
-    gap = abs(expected - Fraction(actual)) / _ulp(expected, dtype)
+    gap = abs(expected - Fraction(actual)) / _ulp(expected, target)
     if ulps and gap <= ulps:
         return None
-    return f"expected {shown}, got {actual!r}, {gap.digits(3)} ulps of {dtype} away"
+    return f"expected {shown}, got {actual!r}, {gap.digits(3)} ulps of {name} away"
 
 
-def _ulp(x: Real, dtype: Dtype) -> Fraction:
+def _ulp(x: Real, target: BinaryFormat) -> Fraction:
     """The unit in the last place of x: 2^(e - p + 1) where 2^e <= |x| < 2^(e + 1), decided exactly; the smallest one at 0."""
     size = abs(x)
     if size == 0:
-        return Fraction(2) ** SMALLEST[dtype]
+        return Fraction(2) ** target.smallest
     lower, _ = size.enclose(5)
     power = lower.numerator.bit_length() - lower.denominator.bit_length() + 1
     while size < Fraction(2) ** power:
         power -= 1
-    return Fraction(2) ** max(SMALLEST[dtype], power - PRECISION[dtype] + 1)
+    return Fraction(2) ** max(target.smallest, power - target.precision + 1)
 
 
-def _explaining(found: Sequence[tuple[str, Any]], conventions: Mapping[str, Any], dtype: Dtype) -> list[str]:
-    """The names of the nearest conventions, if they give what was found up to rounding errors; two are as near within a factor of two."""
-    distances = {name: gap for name, values in conventions.items() if (gap := _distance(found, values, dtype)) is not None}
-    nearest = min(distances.values(), default=SLACK_ULPS)
-    return [name for name, gap in distances.items() if gap <= 2 * nearest and gap <= SLACK_ULPS]
+def _explaining(
+    found: Sequence[tuple[str, Any]],
+    wanted: Sequence[tuple[str, Any]],
+    tried: Mapping[str, Callable[[], Any]],
+    target: BinaryFormat,
+    slack: int,
+) -> list[str]:
+    """The names of the nearest conventions that explain what was found; two are as near within a factor of two.
+
+    Distances are in ulps of the largest value: rounding may leave a small number where a zero belongs.
+    """
+    wrong = _gap(found, wanted)
+    distances = {}
+    for name, rule in tried.items():
+        with suppress(RewardError):
+            values = _numbers(list(_entries(rule(), "")))
+            gap = _gap(found, values)
+            if wrong is not None and gap is not None and gap * 2 <= wrong:
+                distances[name] = gap / max(_ulp(_real(y, place), target) for place, y in values)
+    nearest = min(distances.values(), default=slack)
+    return [name for name, distance in distances.items() if distance <= 2 * nearest and distance <= slack]
 
 
-def _distance(found: Sequence[tuple[str, Any]], values: Any, dtype: Dtype) -> Real | None:
-    """The largest difference, in ulps of the largest value: rounding may leave a small number where a zero belongs."""
-    other = _numbers(list(_entries(values, "")))
-    if not found or _places(found) != _places(other):
+def _gap(found: Sequence[tuple[str, Any]], values: Sequence[tuple[str, Any]]) -> Real | None:
+    """The largest difference; None where there is none, or an infinite one."""
+    if not found or _places(found) != _places(values) or not all(isfinite(x) for _, x in found if isinstance(x, float)):
         return None
-    pairs = [(x, _real(y, place)) for (place, x), (_, y) in zip(found, other, strict=True)]
-    if not all(isfinite(x) for x, _ in pairs if isinstance(x, float)):
-        return None
-    unit = max(_ulp(y, dtype) for _, y in pairs)
-    return max(abs(y - (Fraction(x) if isinstance(x, float) else _real(x, "actual"))) / unit for x, y in pairs)
+    return max(
+        abs(_real(y, place) - (Fraction(x) if isinstance(x, float) else _real(x, "actual")))
+        for (_, x), (place, y) in zip(found, values, strict=True)
+    )

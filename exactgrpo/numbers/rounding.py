@@ -33,6 +33,7 @@ class BinaryFormat:
 FLOAT64 = BinaryFormat(53, -1074, 1024)
 FLOAT32 = BinaryFormat(24, -149, 128)
 BFLOAT16 = BinaryFormat(8, -133, 128)
+FLOAT16 = BinaryFormat(11, -24, 16)
 
 
 def bounds(ball: Any) -> tuple[Fraction, Fraction]:

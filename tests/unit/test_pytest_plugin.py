@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactgrpo import InexactInputError, Real, advantages
-from exactgrpo.pytest_plugin import advantage_conventions, assert_exact, tie_conventions
+from exactgrpo import InexactInputError, InputError, Real, advantages
+from exactgrpo.pytest_plugin import SLACK_ULPS, advantage_conventions, assert_exact, tie_conventions
 
 ROOT_HALF = 0.7071067811865476  # the double nearest to sqrt(2)/2
 NEXT = float(np.nextafter(ROOT_HALF, 1))
@@ -124,6 +124,109 @@ def test_only_the_nearest_convention_is_named() -> None:
         dtype="float32",
     )
     assert both.splitlines()[-1] == "  explained by: a"
+
+
+def names(text: str) -> str | None:
+    """Which conventions a failure says would explain it."""
+    last = text.splitlines()[-1].strip()
+    return last.removeprefix("explained by: ") if last.startswith("explained by") else None
+
+
+@pytest.mark.parametrize(("dtype", "ulp"), [("float64", 2.0**-52), ("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7)])
+def test_the_slack_of_a_convention_is_that_of_the_format(dtype: str, ulp: float) -> None:
+    slack = SLACK_ULPS[dtype]
+    options: dict[str, Any] = {"dtype": dtype, "conventions": {"half of it": 1}}
+    assert names(failure(1 + slack * ulp, 2, **options)) == "half of it"
+    assert names(failure(1 + (slack + 1) * ulp, 2, **options)) is None
+
+
+def test_a_low_precision_explains_nothing_by_being_coarse() -> None:
+    """64 ulps of bfloat16 are half of a number: 0.75 is neither the sample standard deviation's 0.707 nor Dr. GRPO's 0.5."""
+    assert names(failure([0.75, -0.75], advantages([1, 0]), dtype="bfloat16", rewards=[1, 0])) is None
+    nearest = names(failure([0.70703125, -0.70703125], advantages([1, 0]), dtype="bfloat16", rewards=[1, 0]))
+    assert nearest == "sample standard deviation + 1e-4"
+
+
+@pytest.mark.parametrize("value", [1, "1 + 2^-60", "1 - 2^-60", "1 - 2^-54", "1 + 2^-51"])
+def test_a_convention_that_is_no_nearer_than_the_expected_number_is_not_offered(value: Any) -> None:
+    assert names(failure(1 - 2.0**-52, 1, conventions={"the same": value})) is None
+    assert names(failure([1 - 2.0**-52, 0.5], [1, "1/2"], conventions={"the same": [value, "1/2"]})) is None
+    assert names(failure(1 - 2.0**-52, 1, conventions={"nearer": "1 - 2^-52"})) == "nearer"
+
+
+def test_half_precision_is_a_format() -> None:
+    for dtype in ("float16", np.float16, np.dtype("float16"), np.half):
+        assert_exact(float(np.float16(0.1)), "1/10", dtype=dtype)
+        assert_exact(np.float16(65504), 65519, dtype=dtype)
+        assert_exact(float("inf"), 65520, dtype=dtype)
+        assert_exact(2.0**-24, "2^-24", dtype=dtype)
+        assert "1.00 ulps of float16" in failure(1 + 2.0**-10, 1, dtype=dtype)
+        assert "1.00 ulps of float16" in failure(2.0**-24, 0, dtype=dtype)
+
+
+class FromTorch:
+    """A dtype as PyTorch shows it."""
+
+    def __repr__(self) -> str:
+        return "torch.bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [
+        (np.float64, "float64"),
+        (np.float32, "float32"),
+        (np.dtype("<f4"), "float32"),
+        (np.zeros(1, np.float32).dtype, "float32"),
+        (np.single, "float32"),
+        (FromTorch(), "bfloat16"),
+    ],
+)
+def test_dtypes_of_array_libraries_are_formats(dtype: Any, name: str) -> None:
+    assert f"ulps of {name} away" in failure(0.3, "1/3", dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float8", "int32", np.int64, np.dtype("complex64"), np.longdouble, 32, None, float, ["float32"], "", "FLOAT32"]
+)
+def test_another_dtype_is_an_error_even_where_the_numbers_are_right(dtype: Any) -> None:
+    with pytest.raises(InputError, match=r"^dtype: .*one of float64, float32, float16, bfloat16") as caught:
+        assert_exact(0.5, "1/2", dtype=dtype)
+    assert "\n" not in str(caught.value)
+
+
+def test_conventions_are_chosen_by_name() -> None:
+    found, wanted = [0.7071067811865475, -0.7071067811865475], advantages([1, 0])
+    assert names(failure(found, wanted, rewards=[1, 0])) == "sample standard deviation"
+    chosen = ["no standard deviation (Dr. GRPO)", "sample standard deviation"]
+    assert names(failure(found, wanted, rewards=[1, 0], conventions=chosen)) == "sample standard deviation"
+    assert names(failure(found, wanted, rewards=[1, 0], conventions=chosen[:1])) is None
+    assert names(failure(found, wanted, rewards=[1, 0], conventions=[])) is None
+    for name in advantage_conventions([1, 0]):
+        assert_exact([1, -1], wanted, rewards=[1, 0], conventions=[name])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"conventions": ["sample"], "rewards": [1, 0]}, "conventions: 'sample': one of no standard deviation"),
+        ({"conventions": [["sample"]], "rewards": [1, 0]}, "one of no standard deviation"),
+        ({"conventions": "sample standard deviation", "rewards": [1, 0]}, "a list of names where `rewards` are given"),
+        ({"conventions": {"a": [1, -1]}, "rewards": [1, 0]}, "a list of names where `rewards` are given"),
+        ({"conventions": ["sample standard deviation"]}, "a list of names where `rewards` are given"),
+        ({"conventions": 5}, "a list of names where `rewards` are given"),
+    ],
+)
+def test_unknown_conventions_are_an_error_even_where_the_numbers_are_right(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        assert_exact([1, -1], [1, -1], **options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_convention_that_a_group_does_not_have_hides_no_failure() -> None:
+    """A group of one has no leave-one-out baseline."""
+    assert "expected 0, got 0.5" in failure([0.5], [0], rewards=[3])
 
 
 def test_exact_values_are_explained_too() -> None:
