@@ -117,7 +117,8 @@ def verify(files: tuple[Path, ...], as_json: bool, everything: bool, instances: 
     """Verify the bundled claims about the update, or what FILES hold.
 
     Without a file: every claim on fresh instances, and every false one by a counterexample. A file of kind "update" is tried as an
-    instance of every claim about updates; a counterexample that `exactgrpo falsify --out` wrote is computed again.
+    instance of every claim about updates; one of kind "rac", a model of delayed rewards, is held against the claims about those; a
+    counterexample that `exactgrpo falsify --out` wrote is computed again.
     """
     from exactgrpo.claims.audit import Audit
     from exactgrpo.claims.registry import CATALOGUE

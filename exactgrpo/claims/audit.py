@@ -9,6 +9,8 @@ from pathlib import Path
 from exactgrpo.claims.registry import bundled
 from exactgrpo.claims.saved import KIND, Replay, replay
 from exactgrpo.claims.verdict import FALSIFY_INSTANCES, Verdict, verdict_on, verify
+from exactgrpo.rac import file
+from exactgrpo.rac.verdict import Verdicts, decide_model
 from exactgrpo.spec import loaded, problem
 from exactgrpo.spec.reading import located, parse_data, read_text
 
@@ -25,6 +27,7 @@ class Audit:
     catalogues: tuple[str, ...] = ("update",)
     verdicts: list[Verdict] = field(default_factory=list)
     updates: dict[Path, list[Verdict]] = field(default_factory=dict)
+    models: dict[Path, Verdicts] = field(default_factory=dict)
     replays: dict[Path, Replay] = field(default_factory=dict)
     is_interrupted: bool = False
 
@@ -42,6 +45,8 @@ class Audit:
                 data = parse_data(*read_text(path))
                 if data.get("kind") == KIND:
                     self.replays[path] = replay(data)
+                elif data.get("kind") == file.KIND:
+                    self.models[path] = decide_model(file.model_of(data, path.parent))
                 else:
                     asked = problem(loaded(data))
                     self.updates[path] = [
@@ -58,14 +63,15 @@ class Audit:
 
     @property
     def has_surprise(self) -> bool:
-        """Whether a true claim is refuted, a false one is not, or a saved counterexample is a surprise."""
+        """Whether a true claim, or one about a model, is refuted, a false one is not, or a saved counterexample is a surprise."""
         of_claims = any(v.kind == "refuted" if v.claim.expected else v.kind in ("holds", "proved") for v in self.verdicts)
         of_updates = any(v.kind == "refuted" and v.claim.expected for verdicts in self.updates.values() for v in verdicts)
-        return of_claims or of_updates or any(r.is_surprise for r in self.replays.values())
+        of_models = any(v.kind == "refuted" for verdicts in self.models.values() for v in verdicts.claims)
+        return of_claims or of_updates or of_models or any(r.is_surprise for r in self.replays.values())
 
     @property
     def is_open(self) -> bool:
         """Whether something is undecided or vacuous."""
-        return any(v.kind in ("undecided", "vacuous") for v in self.verdicts) or any(
-            v.kind == "undecided" for verdicts in self.updates.values() for v in verdicts
-        )
+        of_files: list[str] = [v.kind for verdicts in self.updates.values() for v in verdicts]
+        of_files += [v.kind for verdicts in self.models.values() for v in verdicts.claims]
+        return "undecided" in of_files or any(v.kind in ("undecided", "vacuous") for v in self.verdicts)

@@ -102,7 +102,7 @@ def _groups(reading: Reading, atoms: list[Atom]) -> Iterator[tuple[str, list[Ato
         raise InputError("reading", reading, f"one of {', '.join(READINGS)}")
     groups: dict[tuple[str, str], list[Atom]] = {}
     for atom in atoms:
-        context = f", context {atom.context!r}" if "context" in reading else ""
+        context = f", context {atom.context!r}" if "context" in reading and atom.context else ""
         delay = f", delay {atom.delay}" if "delay" in reading else ""
         groups.setdefault((context, delay), []).append(atom)
     for (context, delay), group in groups.items():

@@ -9,6 +9,7 @@ from typing import Any
 from exactgrpo.errors import InputError, LimitError
 from exactgrpo.field.inputs import ONE, ZERO
 from exactgrpo.numbers.inputs import listed, whole
+from exactgrpo.rac.age import AgeWeight, none
 from exactgrpo.rac.delay_law import DelayLaw
 from exactgrpo.rac.values import Value, is_zero, nonnegative, settled, total
 
@@ -16,26 +17,23 @@ MAX_HORIZON = 10_000
 MAX_ENTRIES = 1_000_000
 """Steps times channels times delays of one kernel."""
 
-AgeWeight = Callable[[int, int], Any]
-"""w(step, delay): what an age leaves of a residual of this step that arrives with this delay."""
-
-
-def no_ageing(step: int, delay: int) -> Value:
-    """The weight one at every age."""
-    return ONE
+NO_AGEING = none()
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One source of late residuals: the law of its delay, its age weight w(step, delay) >= 0 and its gain >= 0."""
+    """One source of late residuals: the law of its delay, its age weight w(step, delay) >= 0 and its gain >= 0.
+
+    The weight is one of `exactgrpo.rac.age`, or any function of a step and a delay.
+    """
 
     name: str
     delay: DelayLaw
-    weight: AgeWeight
+    weight: Callable[[int, int], Any]
     gain: Value
 
     @classmethod
-    def of(cls, name: str, delay: Any, *, weight: AgeWeight = no_ageing, gain: Any = 1) -> Channel:
+    def of(cls, name: str, delay: Any, *, weight: Callable[[int, int], Any] = NO_AGEING, gain: Any = 1) -> Channel:
         """A channel whose delay is a DelayLaw, or a table from delays and "never" to probabilities.
 
         >>> Channel.of("judge", {1: "1/2", "never": "1/2"}).delay.largest
@@ -103,11 +101,14 @@ class Kernel:
             return ZERO
         key = (channel, step, delay)
         if key not in self._weights:
-            source = self.channels[channel]
-            place = f"channel {source.name!r}: weight({step}, {delay})"
-            age = nonnegative(source.weight(step, delay), place, "an age weight is not negative")
-            self._weights[key] = settled(source.gain * age)
+            self._weights[key] = settled(self.channels[channel].gain * self._age(channel, step, delay))
         return self._weights[key]
+
+    def _age(self, channel: int, step: int, delay: int) -> Value:
+        source = self.channels[channel]
+        if isinstance(source.weight, AgeWeight):
+            return source.weight.weight(step, delay, law=source.delay, horizon=self.horizon + self.drain, offset=self.offset)
+        return nonnegative(source.weight(step, delay), f"channel {source.name!r}: weight({step}, {delay})", "an age weight is not negative")
 
     def row(self, channel: int, step: int) -> dict[int, Value]:
         """Lambda[step, s] by the step s of injection, for the delays that land; entries may be zero."""
@@ -137,9 +138,8 @@ class Kernel:
 
     def saturation_gain(self, channel: int, step: int) -> Value | None:
         """The gain 1/E[w(D) 1{lands}] that makes the slack zero; None if nothing of weight lands."""
-        reached = total(
-            mass * self.channels[channel].weight(step, d) for d, mass in self.channels[channel].delay.masses if self.lands(step, d)
-        )
+        masses = self.channels[channel].delay.masses
+        reached = total(settled(mass * self._age(channel, step, d)) for d, mass in masses if self.lands(step, d))
         return None if is_zero(reached) else settled(ONE / reached)
 
     def common_slack(self) -> Value | None:

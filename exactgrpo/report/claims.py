@@ -13,6 +13,7 @@ from exactgrpo.claims.claim import Claim, shown
 from exactgrpo.claims.saved import Replay
 from exactgrpo.claims.search import Counterexample, Search
 from exactgrpo.claims.verdict import Verdict, need
+from exactgrpo.report.rac import verdicts_data, verdicts_parts
 from exactgrpo.report.tables import plain_table
 
 
@@ -143,6 +144,7 @@ def audit_data(audit: Audit) -> dict[str, Any]:
         "updates": [
             {"file": str(file), "claims": [verdict_data(verdict) for verdict in verdicts]} for file, verdicts in audit.updates.items()
         ],
+        "models": [{"file": str(file), **verdicts_data(verdicts)} for file, verdicts in audit.models.items()],
         "replays": [{"file": str(file), **replay_data(replay)} for file, replay in audit.replays.items()],
         "ended": "interrupted" if audit.is_interrupted else "finished",
         "is_as_expected": not audit.has_surprise,
@@ -159,6 +161,8 @@ def audit_parts(audit: Audit) -> list[Any]:
         parts += [Text("non-claims: false in general, with a smallest witness", "bold"), verdict_table(false)] if false else []
     for file, verdicts in audit.updates.items():
         parts += [Text(f"{file}: as an instance", "bold"), verdict_table(verdicts)]
+    for file, of_model in audit.models.items():
+        parts += [Text(f"{file}: delayed rewards", "bold"), *verdicts_parts(of_model)]
     for file, replay in audit.replays.items():
         found = Counterexample(replay.instance, replay.sides)
         status = "reproduced" if replay.is_reproduced else "not reproduced"

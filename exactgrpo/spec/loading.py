@@ -45,7 +45,7 @@ def loaded(data: dict[str, Any]) -> UpdateFile:
     kind = data.get("kind")
     if kind != "update":
         shown = kind if isinstance(kind, str) else "missing" if kind is None else _shown(kind)
-        raise InputError("kind", shown, "the kind of an update file is 'update'")
+        raise InputError("kind", shown, "'update', 'rac' or 'counterexample'; `exactgrpo run` takes 'update' only")
     file = _validated(data)
     _check_sizes(file)
     return file

@@ -83,7 +83,8 @@ def counts(result: Run) -> dict[str, int]:
 
 
 def test_every_example_is_listed_here() -> None:
-    assert sorted(STATUS) == sorted(path.stem for path in EXAMPLES.iterdir() if path.suffix in (".toml", ".json"))
+    models = ["clipped_delay", "geometric_ageing"]  # of delayed rewards: see test_file.py
+    assert sorted([*STATUS, *models]) == sorted(path.stem for path in EXAMPLES.iterdir() if path.suffix in (".toml", ".json"))
 
 
 @pytest.mark.parametrize("name", STATUS)
