@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction as F
 from typing import Any
 
@@ -15,6 +16,7 @@ from exactgrpo.rac.bias import expected_bias
 from exactgrpo.rac.hypotheses import SUFFICIENT, decide_hypotheses, implied_by
 from exactgrpo.rac.kernel import Channel, Kernel, routed_row_sum
 from exactgrpo.rac.outcomes import Model, Outcome
+from exactgrpo.rac.simulation import simulate
 from exactgrpo.rac.values import is_zero
 from exactgrpo.strategies import rationals, simplex_points
 
@@ -170,7 +172,7 @@ def models(draw: st.DrawFn) -> tuple[Model, Any]:
                 if informative and size == 2 and probabilities == (F(1, 2), F(1, 2)):  # moved apart, the same law in the mixture
                     move = min(law[0], law[2]) * (1 if j == 0 else -1)
                     law = (law[0] + move, law[1], law[2] - move)
-                rho = [draw(rationals(min=0, max=2, denominator=2)) for _ in range(2)]
+                rho = [draw(rationals(min="1/2", max=2, denominator=2)) for _ in range(2)]
                 signals.append((draw(rationals(min=-2, max=2, denominator=2)), law, rho))
             rows.append((probabilities[j], signals))
         steps.append(rows)
@@ -194,6 +196,25 @@ def models(draw: st.DrawFn) -> tuple[Model, Any]:
         )
     made = Model.of(Kernel.of(channels, horizon=horizon, offset=offset, drain=drain), outcomes)
     return made, [steps, ages, gains, offset, drain]
+
+
+def queue_expectation(case: Any) -> F:
+    """E sum J by the queue itself, one run for each joint outcome of a rollout; what rollouts inject adds up."""
+    steps, ages, gains, offset, drain = case
+    channels = {f"c{k}": {"weights": lambda t, d, k=k: ages[k][t][d], "gain": gain} for k, gain in enumerate(gains)}
+    expected = F(0)
+    for t, rows in enumerate(steps):
+        for p, signals in rows:
+            for chosen in itertools.product(*([(0, law[0]), (1, law[1]), (None, law[2])] for _, law, _ in signals)):
+                q = p * math.prod(mass for _, mass in chosen)
+                given_ = [
+                    (t, "rollout", f"c{k}", d, x, 1 if d is None else rho[d])
+                    for k, ((x, _, rho), (d, _)) in enumerate(zip(signals, chosen, strict=True))
+                ]
+                if q:
+                    totals = simulate(len(steps), offset, given_, channels=channels, drain=drain).totals
+                    expected += q * sum((total.as_fraction() for total in totals), F(0))
+    return expected
 
 
 def histories(case: Any) -> tuple[F, F, F, list[F]]:
@@ -240,6 +261,7 @@ def check_model(made: Model, plain: Any) -> None:
     injected, owed, square, by_step = histories(plain)
     bias = expected_bias(made)
     assert (bias.injected, bias.owed, list(bias.by_step)) == (injected, owed, by_step)
+    assert queue_expectation(plain) == injected
     assert bias.variance == square - injected**2
     assert bias.mean_squared_error == bias.variance + (injected - owed) ** 2
     assert bias.cumulative == sum(t.from_slack + t.from_informative_delay + t.from_ratio for t in bias.terms)
