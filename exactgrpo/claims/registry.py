@@ -12,12 +12,12 @@ from typing import Any
 from exactgrpo.claims.claim import Claim
 from exactgrpo.errors import ClaimError
 
-CATALOGUE = ("update", "field")
+CATALOGUE = ("update", "field", "delay")
 
 
 @cache
 def bundled(*catalogues: str) -> Mapping[str, Claim]:
-    """The bundled claims by id, in the order of the catalogues: ``update``, the audit of the update, and ``field``; all by default."""
+    """The bundled claims by id, in the order of the catalogues: ``update`` (its audit), ``field``, ``delay``; all by default."""
     claims: dict[str, Claim] = {}
     for name in catalogues or CATALOGUE:
         for claim in import_module(f"exactgrpo.claims.catalogue.{name}").CLAIMS:

@@ -19,6 +19,7 @@ import exactgrpo
 from exactgrpo import Claim, Real, advantages, clip_term, falsify, kl_policy_from_reference
 from exactgrpo.claims.registry import bundled
 from exactgrpo.claims.saved import replay
+from exactgrpo.claims.verdict import need
 from exactgrpo.strategies import epsilons, positive_simplex_points, ratios, reward_groups
 
 FALSE = {id: claim for id, claim in bundled().items() if not claim.expected}
@@ -64,6 +65,35 @@ SIZES = {
     "trace-may-hold-the-current-ratio-twice": 13,
     "reward-one-slot-late": 4,
     "late-credit-follows-the-gradient": 14,
+    "two-sided-clip-with-mean-one-never-acts": 23,
+    "ratio-has-mean-one-when-the-rollout-moved-the-policy": 25,
+    "clipped-injection-on-another-rollout-has-no-gradient": 20,
+    "current-policy-on-average-is-enough": 31,
+    "identity-kernel-off-policy-is-vtrace": 10,
+    "identity-kernel-over-several-steps-is-vtrace": 10,
+    "pinsker-is-always-the-smaller-bound": 15,
+    "bretagnolle-huber-is-always-the-smaller-bound": 11,
+    "reweighting-is-bounded-by-the-largest-change": 12,
+    "shared-residual-in-rewards-or-advantages": 4,
+    "residual-added-to-the-advantage-is-that-of-the-slow-reward": 5,
+    "half-arrived-group-has-the-slow-advantages": 8,
+}
+CLIP = "the clip never acts"
+WITHOUT = {  # of claims about late rewards, with one hypothesis dropped
+    ("weighted-residual-keeps-its-mean", "the clipped ratio has mean one"): 25,
+    ("weighted-residual-keeps-its-mean", "ratio and residual are uncorrelated"): 25,
+    ("injection-on-its-own-rollout-is-the-missing-gradient", CLIP): 27,
+    ("injection-on-another-rollout-has-no-gradient", CLIP): 27,
+    (
+        "unweighted-injection-on-another-rollout-has-no-gradient",
+        "the other rollout draws from the current policy, given the residual",
+    ): 39,
+    ("identity-kernel-recovers-vtrace", "on policy"): 17,
+    ("identity-kernel-recovers-vtrace", "the ceiling is at least one"): 16,
+    ("identity-kernel-recovers-vtrace", "injected at its own step"): 14,
+    ("identity-kernel-recovers-vtrace", "gain times age weight is one"): 15,
+    ("discounted-injection-is-vtrace", "on policy"): 17,
+    ("exact-injections-sum-to-the-slow-advantages", "every residual arrives"): 8,
 }
 
 
@@ -89,6 +119,19 @@ def test_false_claims_are_refuted_by_small_instances(id: str) -> None:
     assert not found.sides.holds
     assert FALSE[id].satisfied(found.instance)
     assert size(found.instance) <= SIZES[id]
+
+
+def test_every_hypothesis_about_late_rewards_has_a_pinned_size() -> None:
+    assert set(WITHOUT) == {(claim.id, name) for claim in bundled("delay").values() if claim.expected for name in claim.hypotheses}
+
+
+@pytest.mark.parametrize(("id", "hypothesis"), WITHOUT)
+def test_every_hypothesis_about_late_rewards_is_needed_as_a_small_instance_shows(id: str, hypothesis: str) -> None:
+    result = falsify(bundled()[id], drop=[hypothesis], seconds=60)
+    assert need(result) == "needed"
+    assert result.counterexample is not None
+    assert result.counterexample.violated == (hypothesis,)
+    assert size(result.counterexample.instance) <= WITHOUT[id, hypothesis]
 
 
 SHIPPED = Path(exactgrpo.__file__).parent / "examples" / "counterexamples"

@@ -18,20 +18,23 @@ from exactgrpo.numbers.rational import exact
 
 pytest.importorskip("exactgrpo.strategies")
 
-from exactgrpo.claims.catalogue import field, update
+from exactgrpo.claims.catalogue import delay, field, update
 from exactgrpo.claims.claim import Claim
 
-CLAIMS = {claim.id: claim for claim in (*update.CLAIMS, *field.CLAIMS)}
+CLAIMS = {claim.id: claim for claim in (*update.CLAIMS, *field.CLAIMS, *delay.CLAIMS)}
 FALSE = [id for id, claim in CLAIMS.items() if not claim.expected]
 TRUE = [id for id, claim in CLAIMS.items() if claim.expected]
 THEOREMS = json.loads((Path(__file__).parents[3] / "proofs" / "theorems.json").read_text())["theorems"]
 
 
 def made(value: Any) -> Any:
-    """Texts as fractions, inside lists and tuples too."""
+    """Texts as fractions where they are rational, inside lists and tuples too."""
     if isinstance(value, (list, tuple)):
         return type(value)(made(x) for x in value)
-    return exact(value) if isinstance(value, (str, int)) else value
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return value
+    number = exact(value)
+    return number if isinstance(number, Fraction) else Real.of(number)
 
 
 def sides(id: str, **instance: Any) -> tuple[Any, Any, bool]:
@@ -51,6 +54,9 @@ VTRACE = {"rewards": [1, 0, 2], "values": [1, 2, 0], "gamma": "1/2", "bootstrap"
 CREDIT = {"policy": ["1/2", "1/2"], "features": [1, 0], "payoff": [1, 0]}
 LOSSES = {"losses": [[6], [1, 2, 3]]}
 EIGHT = {"rewards": [1, 1, 1, 0, 0, 0, 0, 0]}
+DRIFT = {"behaviour": ["1/2", "1/2"], "target": ["3/4", "1/4"], "features": [1, 0], "ceiling": "3/2"}  # pi' = (3/16, -3/16), no clip acts
+ONE_STEP = {"fast": 1, "residual": 2, "value": 3, "ceiling": 2}
+LATE = {**VTRACE, "rewards": [0, 0, 0], "residuals": [1, 0, 2]}
 
 VALUES = [
     # reports 36 to 38
@@ -122,6 +128,68 @@ VALUES = [
         None,
         "-log(4/3)/2",
     ),
+    # late rewards: ratios 3/2 and 1/2, scores 1/4 and -3/4
+    ("clip-at-one-loses-the-total-variation", DRIFT, "3/4", "3/4"),
+    ("two-sided-clip-loses-above-and-adds-below", {**DRIFT, "epsilon": "1/5"}, "1", "1"),
+    ("ratio-has-mean-one-when-the-rollout-moved-the-policy", {**DRIFT, "moved": [["3/4", "1/4"], ["1/4", "3/4"]]}, "3/2", "1"),
+    ("weighted-residual-keeps-its-mean", {**DRIFT, "residuals": [5, 5]}, "5", "5"),
+    ("injection-on-its-own-rollout-is-the-missing-gradient", {**DRIFT, "residuals": [1, -1]}, "3/8", "3/8"),
+    ("injection-on-another-rollout-has-no-gradient", {**DRIFT, "residual": 7}, "0", "0"),
+    ("clipped-injection-on-another-rollout-has-no-gradient", DRIFT, "-1/16", "0"),
+    (
+        "current-policy-on-average-is-enough",
+        {
+            "probabilities": ["1/2", "1/2"],
+            "residuals": [1, -1],
+            "behaviours": [["3/4", "1/4"], ["1/4", "3/4"]],
+            "features": [1, 0],
+        },
+        "1/4",
+        "0",
+    ),
+    # -2 + rho 2 against rho 0
+    ("identity-kernel-off-policy-is-vtrace", {**ONE_STEP, "ratio": "1/2"}, "-1", "0"),
+    ("identity-kernel-leaves-the-fast-part-unweighted", {**ONE_STEP, "ratio": "3/2"}, "1", "1"),
+    ("identity-kernel-recovers-vtrace", {**ONE_STEP, "ratio": 1, "offset": 0, "gain": 2, "age_weight": "1/2"}, "0", "0"),
+    # 51 with every reward late: returns of nothing but the bootstrap (1/2, 1, 2) minus values, plus X
+    ("identity-kernel-over-several-steps-is-vtrace", LATE, ["1/2", "-1", "4"], ["1", "0", "4"]),
+    ("identity-kernel-misses-later-residuals", LATE, ["1", "0", "4"], ["1", "0", "4"]),
+    ("discounted-injection-is-vtrace", {**LATE, "ratios": [1, 1, 1]}, ["1", "0", "4"], ["1", "0", "4"]),
+    (
+        "advantages-tend-to-those-of-the-identity-kernel",
+        {"residuals": [2, -1], "ratios": [1, 1], "kernel": [["3/4", "1/4"], [0, "1/2"]]},
+        ["1/2", "1"],
+        ["1/2", "1"],
+    ),
+    ("pinsker-bound", KL, "1/4", "sqrt(log(4/3))/2"),
+    ("bretagnolle-huber-bound", {**KL, "reference": ["1/5", "4/5"]}, "3/10", "sqrt(5)/5"),
+    ("per-step-bound", {"policy": [1, 0], "reference": ["1/5", "4/5"]}, "4/5", "2*sqrt(5)/5"),
+    ("pinsker-is-always-the-smaller-bound", {"policy": [1, 0], "reference": ["1/5", "4/5"]}, "sqrt(log(5)/2)", "2*sqrt(5)/5"),
+    ("bretagnolle-huber-is-always-the-smaller-bound", {"policy": [1, 0], "reference": ["1/4", "3/4"]}, "sqrt(3)/2", "sqrt(log(4)/2)"),
+    ("reweighting-moves-a-policy-by-at-most-tanh", {"policy": ["1/3", "2/3"], "changes": ["log(4)", 0]}, "1/3", "1/3"),
+    ("tanh-is-reached", {"width": "2*log(3)"}, "1/2", "1/2"),
+    (
+        "reweighting-is-bounded-by-the-largest-change",
+        {"policy": ["1/2", "1/2"], "changes": [1, -1]},
+        "(exp(2) - 1)/(2*(exp(2) + 1))",
+        "(exp(1/2) - 1)/(exp(1/2) + 1)",
+    ),
+    ("shared-residual-in-rewards-or-advantages", {"rewards": [1, 0], "residual": 2}, ["1", "-1"], ["3", "1"]),
+    # (1 - 1 (-2))/2 + 3 (1 - 2)/2
+    ("shared-residual-in-the-advantages-adds-the-mean-score", {"rewards": [1, 0], "residual": 3, "scores": [1, -2]}, "0", "0"),
+    ("residual-added-to-the-advantage-is-that-of-the-slow-reward", {"rewards": [1, 0], "residuals": [-1, 1]}, ["0", "0"], ["-1", "1"]),
+    (
+        "exact-injections-sum-to-the-slow-advantages",
+        {"rewards": [1, 0], "residuals": [-1, 1], "arrivals": [1, 0]},
+        ["-1", "1"],
+        ["-1", "1"],
+    ),
+    (
+        "half-arrived-group-has-the-slow-advantages",
+        {"rewards": [0, 0], "residuals": [1, 1], "arrived": [True, False]},
+        ["1", "-1"],
+        ["0", "0"],
+    ),
 ]
 
 
@@ -189,7 +257,7 @@ def test_ids_statements_and_theorems_are_well_formed(id: str) -> None:
 
 
 def test_ids_are_distinct() -> None:
-    assert len(CLAIMS) == len(update.CLAIMS) + len(field.CLAIMS)
+    assert len(CLAIMS) == len(update.CLAIMS) + len(field.CLAIMS) + len(delay.CLAIMS)
 
 
 def is_refuted(claim: Claim, instance: dict[str, Any]) -> bool:
@@ -243,6 +311,26 @@ def test_each_true_claim_holds_on_instances_that_satisfy_it(id: str) -> None:
 
     holds()
     assert len(satisfied) >= 10
+
+
+def test_on_either_side_of_the_crossing_another_bound_is_the_smaller_one() -> None:
+    # KL = 159/100 and 160/100 around 1.5936...; the sign of 1 - exp(-KL) - KL/2
+    for kl, excess in (("159/100", 1), ("8/5", -1)):
+        number = Real.of(kl)
+        assert sides("bounds-cross-once", kl=kl)[2]
+        assert (1 - (-number).exp() - number / 2 > 0) == (excess > 0)
+
+
+def test_a_clip_that_acts_on_both_sides_may_have_mean_one() -> None:
+    drift = {"behaviour": ["1/2", "1/2"], "target": ["3/4", "1/4"]}
+    assert not sides("two-sided-clip-with-mean-one-never-acts", **drift, epsilon="1/5")[2]
+    assert sides("two-sided-clip-with-mean-one-never-acts", **drift, epsilon="1/2")[2]  # at its bounds
+
+
+def test_the_step_with_corrections_is_within_the_bound() -> None:
+    # h = (2 log 2, 0) at (1/2, 1/2): 3/10 against 1/3
+    step = {"policy": ["1/2", "1/2"], "features": ["log(2)", 0], "drawn": [0, 1], "advantages": [0, 0], "step_size": 4}
+    assert sides("corrections-move-a-step-by-at-most-tanh", **step, corrections=["1/log(2)", "-1/log(2)"])[2]
 
 
 def test_whole_numbers_may_come_back_from_files_as_fractions() -> None:
