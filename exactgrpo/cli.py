@@ -168,7 +168,7 @@ def falsify(claim: str, drop: tuple[str, ...], necessary: bool, seconds: float, 
             _print(report.necessity_table(results))
         sys.exit(ExitCode.INTERRUPTED if any(result.ended == "interrupted" for result in results.values()) else ExitCode.DONE)
     with _ticker() as tick:
-        result = verdict.falsify(asked, drop=drop, seconds=seconds, seed=seed, found=lambda found: tick(f"smaller: {found}"))
+        result = verdict.falsify(asked, drop=drop, seconds=seconds, seed=seed, found=lambda x: tick(f"found: {report.brief(str(x))}"))
     try:
         if as_json:
             _print_json(report.search_data(asked, result, dropped=drop))

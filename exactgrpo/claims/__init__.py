@@ -1,1 +1,1 @@
-"""Identities as data: statement, hypotheses, source, theorem, verdict; checked, falsified, and kept with their smallest counterexample."""
+"""Identities as data: statement, hypotheses, source, theorem, verdict; checked, falsified, and kept with a shrunk counterexample."""

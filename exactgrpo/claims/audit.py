@@ -72,6 +72,8 @@ class Audit:
     @property
     def is_open(self) -> bool:
         """Whether something is undecided or vacuous."""
+        if any(replay.status == "vacuous" for replay in self.replays.values()):
+            return True
         of_files: list[str] = [v.kind for verdicts in self.updates.values() for v in verdicts]
         of_files += [v.kind for verdicts in self.models.values() for v in verdicts.claims]
         return "undecided" in of_files or any(v.kind in ("undecided", "vacuous") for v in self.verdicts)

@@ -192,18 +192,21 @@ def _related(left: Any, right: Any, relation: Relation, place: str) -> bool:
     return bool(RELATIONS[relation](left, right))
 
 
-def shown(value: Any) -> str:
-    """An instance or one of its values in one line, numbers exactly.
+def _canonical(x: Real) -> str:
+    return x.exact() or x.digits(12) + "..."
+
+
+def shown(value: Any, number: Callable[[Real], str] = _canonical) -> str:
+    """An instance or one of its values in one line, numbers exactly, or in digits if they have no short exact text.
 
     >>> shown({"rewards": [Fraction(1, 2), 0], "beta": Real.of("sqrt(2)")})
     'rewards = [1/2, 0], beta = sqrt(2)'
     """
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} = {shown(x)}" for name, x in value.items())
-    if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))})"
-    if isinstance(value, list):
-        return f"[{', '.join(map(shown, value))}]"
+        return ", ".join(f"{name} = {shown(x, number)}" for name, x in value.items())
+    if isinstance(value, (tuple, list)):
+        opening, closing = "()" if isinstance(value, tuple) else "[]"
+        return f"{opening}{', '.join(shown(x, number) for x in value)}{closing}"
     if isinstance(value, Real):
-        return value.exact() or value.digits(12) + "..."
+        return number(value)
     return str(value) if isinstance(value, (Fraction, int, str)) else repr(value)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from exactgrpo.claims.claim import Claim, Sides, shown
-from exactgrpo.claims.registry import find_claim
+from exactgrpo.claims.registry import bundled, find_claim, is_bundled
 from exactgrpo.claims.search import Counterexample, violated
 from exactgrpo.errors import ClaimError, InputError
 from exactgrpo.numbers.rational import exact
@@ -18,13 +18,17 @@ from exactgrpo.numbers.real import Real
 from exactgrpo.numbers.written import number_text
 from exactgrpo.update.problem import Problem
 
+Status = Literal["reproduced", "vacuous", "not reproduced"]
 FORMAT = "exactgrpo.counterexample/1"
 KIND = "counterexample"
+ONLY_BUNDLED = "only counterexamples to claims that `exactgrpo claims` lists are kept and computed again"
 _KEYS = {"format", "kind", "claim", "dropped", "instance", "left", "right"}
 
 
 def counterexample_data(claim: Claim, found: Counterexample, *, dropped: Sequence[str] = ()) -> dict[str, Any]:
     """JSON data of a counterexample to a bundled claim; numbers are exact texts."""
+    if not is_bundled(claim):
+        raise ClaimError("claim", claim.id, f"not a bundled claim; {ONLY_BUNDLED}")
     return {
         "format": FORMAT,
         "kind": KIND,
@@ -42,27 +46,34 @@ def _side_text(side: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A saved counterexample, computed again: whether it satisfies the hypotheses that it does not drop, both sides, and whether
-    those are the saved ones.
+    """A saved counterexample, computed again: both sides if it satisfies the hypotheses that it does not drop, and whether those are
+    the saved ones.
     """
 
     claim: Claim
     dropped: tuple[str, ...]
     instance: Mapping[str, Any]
-    satisfied: bool
-    sides: Sides
+    sides: Sides | None
     is_same: bool
     violated: tuple[str, ...]
 
     @property
+    def status(self) -> Status:
+        """``reproduced``: it satisfies the hypotheses and not the conclusion, with the sides that were saved; ``vacuous``: it does not
+        satisfy the hypotheses, so there are no sides."""
+        if self.sides is None:
+            return "vacuous"
+        return "reproduced" if not self.sides.holds and self.is_same else "not reproduced"
+
+    @property
     def is_reproduced(self) -> bool:
-        """It satisfies the hypotheses and not the conclusion, with the sides that were saved."""
-        return self.satisfied and not self.sides.holds and self.is_same
+        """Whether the status says so."""
+        return self.status == "reproduced"
 
     @property
     def is_surprise(self) -> bool:
         """It is not reproduced, or it refutes a claim that is expected to be true."""
-        return not self.is_reproduced or (self.claim.expected and not self.violated)
+        return self.status == "not reproduced" or (self.is_reproduced and self.claim.expected and not self.violated)
 
 
 def replay(data: Mapping[str, Any]) -> Replay:
@@ -75,6 +86,8 @@ def replay(data: Mapping[str, Any]) -> Replay:
     identity, dropped, instance = data.get("claim"), data.get("dropped", []), data.get("instance")
     if not isinstance(identity, str):
         raise InputError("claim", identity, "the id of a bundled claim")
+    if identity not in bundled():
+        raise ClaimError("claim", identity, f"no bundled claim has this id; {ONLY_BUNDLED}")
     claim = find_claim(identity)
     if not isinstance(dropped, list) or any(not isinstance(name, str) or name not in claim.hypotheses for name in dropped):
         raise InputError("dropped", dropped, f"a list of hypotheses of the claim: {', '.join(claim.hypotheses) or 'it has none'}")
@@ -82,9 +95,9 @@ def replay(data: Mapping[str, Any]) -> Replay:
         raise InputError("instance", instance, f"a table with a value for each variable: {', '.join(claim.variables)}")
     values = {name: _decoded(value, f"instance.{name}") for name, value in instance.items()}
     claim.check(values, "instance")
-    sides = claim.at(values)
-    is_same = all(data.get(name) in (None, _side_text(side)) for name, side in (("left", sides.left), ("right", sides.right)))
-    return Replay(claim, tuple(dropped), values, claim.satisfied(values, without=dropped), sides, is_same, violated(claim, values, dropped))
+    sides = claim.at(values) if claim.satisfied(values, without=dropped) else None
+    is_same = sides is not None and all(data.get(k) in (None, _side_text(getattr(sides, k))) for k in ("left", "right"))
+    return Replay(claim, tuple(dropped), values, sides, is_same, violated(claim, values, dropped))
 
 
 def write_counterexample(path: str | os.PathLike[str], claim: Claim, found: Counterexample, *, dropped: Sequence[str] = ()) -> None:

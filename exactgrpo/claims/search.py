@@ -144,7 +144,7 @@ def search(
                 if time.monotonic() > deadline:
                     raise _OutOfTime
 
-            if all(isinstance(v, Sequence) for v in claim.variables.values()) and _count(claim) <= MAX_CASES:
+            if is_finite(claim):
                 _exhaust(claim, seen, pause, without)
             else:
                 _generate(claim, seen, pause, without, instances, whole(seed, "seed", least=0))
@@ -169,8 +169,10 @@ def checked_seconds(seconds: Any) -> float:
     raise InputError("seconds", seconds, "a finite number above 0")
 
 
-def _count(claim: Claim) -> int:
-    return math.prod(len(values) for values in claim.variables.values())
+def is_finite(claim: Claim) -> bool:
+    """Whether a search goes through all cases of the claim, in their order."""
+    values = list(claim.variables.values())
+    return all(isinstance(v, Sequence) for v in values) and math.prod(map(len, values)) <= MAX_CASES
 
 
 def _cases(claim: Claim) -> Iterator[dict[str, Any]]:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
 from rich.text import Text
 
 from exactgrpo.claims.audit import Audit
-from exactgrpo.claims.claim import Claim, shown
-from exactgrpo.claims.saved import Replay
-from exactgrpo.claims.search import Counterexample, Search
+from exactgrpo.claims.claim import Claim, Sides, shown
+from exactgrpo.claims.saved import Replay, Status
+from exactgrpo.claims.search import Counterexample, Search, is_finite
 from exactgrpo.claims.verdict import Verdict, need
+from exactgrpo.errors import LimitError
+from exactgrpo.numbers.display import rational_value
+from exactgrpo.numbers.expression import RATIONAL
+from exactgrpo.numbers.real import Real
+from exactgrpo.numbers.written import number_text
 from exactgrpo.report.rac import verdicts_data, verdicts_parts
 from exactgrpo.report.tables import plain_table
+
+MAX_DIGITS = 60
+"""A longer number is cut in tables."""
+NARROW = 80
+"""Columns of a terminal below which a table is shown as paragraphs."""
 
 
 def claim_data(claim: Claim) -> dict[str, Any]:
@@ -49,10 +62,17 @@ def found_data(found: Counterexample | None) -> dict[str, Any] | None:
         return None
     sides = found.sides
     return {
-        "instance": {name: shown(value) for name, value in found.instance.items()},
-        "left": None if sides.left is None else shown(sides.left),
-        "right": None if sides.right is None else shown(sides.right),
+        "instance": {name: shown(value, _full) for name, value in found.instance.items()},
+        "left": None if sides.left is None else shown(sides.left, _full),
+        "right": None if sides.right is None else shown(sides.right, _full),
     }
+
+
+def _full(x: Real) -> str:
+    try:
+        return str(rational_value(x.expression)) if x.expression.kind == RATIONAL else number_text(x.expression)
+    except LimitError:
+        return f"{x.digits(12)}..."
 
 
 def search_data(claim: Claim, result: Search, *, dropped: Sequence[str]) -> dict[str, Any]:
@@ -74,28 +94,65 @@ def replay_data(replay: Replay) -> dict[str, Any]:
     return {
         "claim": claim_data(replay.claim),
         "dropped": list(replay.dropped),
-        "satisfied": replay.satisfied,
-        "violated": list(replay.violated),
+        "status": replay.status,
         "is_reproduced": replay.is_reproduced,
-        "counterexample": found_data(Counterexample(replay.instance, replay.sides)),
+        "violated": list(replay.violated),
+        "counterexample": found_data(_of(replay)),
     }
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+def _of(replay: Replay) -> Counterexample:
+    return Counterexample(replay.instance, replay.sides or Sides(holds=False))
+
+
+def brief(text: str) -> Text:
+    """A text of a table, whose long numbers are cut; JSON has them in full.
+
+    >>> brief(f"x = -1/{10**69}, y = {'7' * 60}").plain
+    'x = -1/10000000000000000000...(70 digits), y = 777777777777777777777777777777777777777777777777777777777777'
+    """
+    return Text(re.sub(f"[0-9]{{{MAX_DIGITS + 1},}}", lambda digits: f"{digits[0][:20]}...({len(digits[0])} digits)", text))
+
+
+class Rows:
+    """A table, or, on a terminal too narrow for its columns, a paragraph for each row."""
+
+    def __init__(self, *columns: str) -> None:
+        self.columns = columns
+        self.rows: list[tuple[Text, ...]] = []
+
+    def add_row(self, *cells: Text) -> None:
+        self.rows.append(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= NARROW:
+            table = plain_table(*self.columns)
+            for cells in self.rows:
+                table.add_row(*cells)
+            yield table
+            return
+        for first, *others in self.rows:
+            yield first
+            for column, cell in zip(self.columns[1:], others, strict=True):
+                if cell:
+                    yield Padding(Text.assemble(f"{column}: ", cell), (0, 0, 0, 2))
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> Rows:
     """One row for each claim: what it says, the verdict, and why."""
-    table = plain_table("claim", "statement", "verdict", "by")
+    table = Rows("claim", "statement", "verdict", "by")
     for verdict in verdicts:
         why = verdict.by if verdict.counterexample is None else str(verdict.counterexample)
-        style = "green" if verdict.is_expected else "bold red"
-        table.add_row(Text(verdict.claim.id), Text(verdict.claim.statement), Text(verdict.kind, style), Text(f"{why}{_end(verdict)}"))
+        style = "green" if verdict.is_expected else "yellow" if verdict.kind == "vacuous" else "bold red"
+        table.add_row(Text(verdict.claim.id), Text(verdict.claim.statement), Text(verdict.kind, style), brief(f"{why}{_end(verdict)}"))
     return table
 
 
-def necessity_table(results: Mapping[str, Search]) -> Table:
+def necessity_table(results: Mapping[str, Search]) -> Rows:
     """One row for each hypothesis: what the search without it says."""
-    table = plain_table("hypothesis", "need", "without it")
+    table = Rows("hypothesis", "need", "without it")
     for name, result in results.items():
-        table.add_row(Text(name), Text(need(result)), Text(_without(result)))
+        table.add_row(Text(name), Text(need(result)), brief(_without(result)))
     return table
 
 
@@ -111,12 +168,12 @@ def _end(result: Search | Verdict) -> str:
     return "" if result.ended == "finished" else f" ({result.ended})"
 
 
-def claim_table(claims: Sequence[Claim]) -> Table:
+def claim_table(claims: Sequence[Claim]) -> Rows:
     """One row for each claim."""
-    table = plain_table("claim", "statement", "hypotheses", "expected", "theorem")
+    table = Rows("claim", "statement", "hypotheses", "expected", "theorem")
     for claim in claims:
-        expected = "true" if claim.expected else "false"
-        table.add_row(Text(claim.id), Text(claim.statement), Text("; ".join(claim.hypotheses)), expected, Text(claim.theorem or ""))
+        cells = (claim.id, claim.statement, "; ".join(claim.hypotheses), str(claim.expected).lower(), claim.theorem or "")
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -127,13 +184,20 @@ def search_parts(claim: Claim, result: Search, dropped: Sequence[str]) -> list[A
     if result.counterexample is None:
         return [Text(claim.statement), Text("no counterexample found; that proves nothing", "bold yellow"), Text(tried)]
     found = result.counterexample
-    lines = [Text(claim.statement), Text("refuted", "bold"), Text(f"  {shown(found.instance)}")]
+    lines = [Text(claim.statement), Text(f"refuted by {_which(claim, result)}", "bold"), brief(f"  {shown(found.instance)}")]
     if found.sides.left is not None:
-        lines += [Text(f"  left   {shown(found.sides.left)}"), Text(f"  right  {shown(found.sides.right)}")]
+        lines += [brief(f"  left   {shown(found.sides.left)}"), brief(f"  right  {shown(found.sides.right)}")]
     if dropped:
         violated = ", ".join(map(repr, found.violated))
         lines.append(Text(f"  violates {violated}" if violated else "  satisfies every hypothesis: the claim itself is refuted"))
     return [*lines, Text(tried)]
+
+
+def _which(claim: Claim, result: Search) -> str:
+    """What is known of the counterexample; a shrunk one need not be a smallest one."""
+    if is_finite(claim):
+        return "the first counterexample among all cases in their order"
+    return "a shrunk counterexample" if result.ended == "finished" else "a counterexample that may shrink further"
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
@@ -158,19 +222,21 @@ def audit_parts(audit: Audit) -> list[Any]:
         true = [v for v in audit.verdicts if v.claim.expected]
         false = [v for v in audit.verdicts if not v.claim.expected]
         parts += [Text("claims", "bold"), verdict_table(true)] if true else []
-        parts += [Text("non-claims: false in general, with a smallest witness", "bold"), verdict_table(false)] if false else []
+        parts += [Text("non-claims: false in general, with a shrunk witness", "bold"), verdict_table(false)] if false else []
     for file, verdicts in audit.updates.items():
         parts += [Text(f"{file}: as an instance", "bold"), verdict_table(verdicts)]
     for file, of_model in audit.models.items():
         parts += [Text(f"{file}: delayed rewards", "bold"), *verdicts_parts(of_model)]
     for file, replay in audit.replays.items():
-        found = Counterexample(replay.instance, replay.sides)
-        status = "reproduced" if replay.is_reproduced else "not reproduced"
-        parts += [Text(f"{file}: {status}", "bold"), Text(replay.claim.statement), Text(f"  {found}")]
+        why = ": it does not satisfy the hypotheses" if replay.status == "vacuous" else ""
+        parts += [Text(f"{file}: {replay.status}{why}", "bold"), Text(replay.claim.statement), brief(f"  {_of(replay)}")]
     everything = [*audit.verdicts, *(v for verdicts in audit.updates.values() for v in verdicts)]
-    surprises = sum(not v.is_expected for v in everything)
     if everything:
-        parts.append(Text(f"{len(everything)} verdicts, {len(everything) - surprises} as expected"))
+        expected, vacuous = sum(v.is_expected for v in everything), sum(v.kind == "vacuous" for v in everything)
+        parts.append(Text(f"{len(everything)} verdicts, {expected} as expected, {vacuous} vacuous"))
+    if audit.replays:
+        counts = Counter(replay.status for replay in audit.replays.values())
+        parts.append(Text(f"counterexamples: {', '.join(f'{counts[status]} {status}' for status in get_args(Status))}"))
     if audit.is_interrupted:
         parts.append(Text("interrupted: what is not listed was not verified", "bold yellow"))
     return parts

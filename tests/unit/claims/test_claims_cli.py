@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -15,8 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
+from rich.console import Console
 
+from exactgrpo.claims.claim import Claim
+from exactgrpo.claims.registry import find_claim
+from exactgrpo.claims.saved import replay, write_counterexample
+from exactgrpo.claims.verdict import falsify
 from exactgrpo.cli import EXAMPLES, ExitCode
+from exactgrpo.errors import ClaimError
+from exactgrpo.report.claims import claim_table, search_parts
 
 
 def exactgrpo(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -178,7 +187,8 @@ def test_a_counterexample_is_printed_also_where_it_cannot_be_written(tmp_path: P
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"claim": "zzzz"}, "no bundled claim"),
+        ({"claim": "zzzz"}, "no bundled claim has this id; only counterexamples to claims that `exactgrpo claims` lists"),
+        ({"claim": "k3-gradient-is-kl-gradien"}, "no bundled claim has this id; only counterexamples to claims that"),
         ({"claim": 5}, "the id of a bundled claim"),
         ({"format": "other/9"}, "this version reads"),
         ({"dropped": ["x"]}, "a list of hypotheses"),
@@ -340,6 +350,86 @@ def test_colours_are_for_terminals_that_want_them() -> None:
     assert "\x1b" not in on_a_terminal(*arguments, TERM="dumb")
     assert "\x1b" not in on_a_terminal("verify", TERM="dumb")
     assert "\x1b" not in exactgrpo(*arguments).stdout
+
+
+def saved(path: Path, claim: str, **instance: Any) -> Path:
+    data = {"format": "exactgrpo.counterexample/1", "kind": "counterexample", "claim": claim, "instance": instance}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def test_a_counterexample_that_does_not_satisfy_the_hypotheses_is_counted_as_vacuous(tmp_path: Path) -> None:
+    files = [saved(tmp_path / f"{i}.json", "advantages-squares-sum-to-group-size", rewards=["0", "0"]) for i in (1, 2)]
+    good = EXAMPLES / "counterexamples" / "binary-groups-unbiased.json"
+    done = exactgrpo("verify", *files, good)
+    assert done.returncode == ExitCode.UNDECIDED
+    assert f"{files[0]}: vacuous: it does not satisfy the hypotheses" in done.stdout
+    assert done.stdout.splitlines()[-1] == "counterexamples: 1 reproduced, 2 vacuous, 0 not reproduced"
+    statuses = [row["status"] for row in json.loads(exactgrpo("verify", *files, good, "--json").stdout)["replays"]]
+    assert statuses == ["vacuous", "vacuous", "reproduced"]
+
+
+def test_a_vacuous_claim_on_an_update_is_counted() -> None:
+    """The claim about updates with beta = 0 says nothing of one with a penalty."""
+    assert exactgrpo("verify", EXAMPLES / "kl.toml").stdout.splitlines()[-1].endswith("6 as expected, 1 vacuous")
+    assert exactgrpo("verify", EXAMPLES / "kink.toml").stdout.splitlines()[-1].endswith("7 as expected, 0 vacuous")
+
+
+def test_the_sides_of_a_vacuous_counterexample_need_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = Claim("inverse", "x/x = 1", {"x": st.integers()}, left=lambda x: x / x, right=1, hypotheses={"x != 0": lambda x: x != 0})
+    monkeypatch.setattr("exactgrpo.claims.saved.bundled", lambda: {claim.id: claim})
+    monkeypatch.setattr("exactgrpo.claims.saved.find_claim", lambda id: claim)
+    again = replay({"format": "exactgrpo.counterexample/1", "kind": "counterexample", "claim": "inverse", "instance": {"x": "0"}})
+    assert (again.status, again.sides, again.is_reproduced) == ("vacuous", None, False)
+
+
+def test_only_counterexamples_to_bundled_claims_are_written(tmp_path: Path) -> None:
+    bundled = find_claim("sum-mode-divides-by-length")
+    own = Claim(bundled.id, "a claim of the same id", {"x": [0]}, left=lambda x: x, right=1)
+    found = falsify(own).counterexample
+    assert found is not None
+    with pytest.raises(ClaimError, match="not a bundled claim; only counterexamples to claims that"):
+        write_counterexample(tmp_path / "x.json", own, found)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_long_numbers_are_cut_in_tables_and_whole_in_json(tmp_path: Path) -> None:
+    number = "7" * 9999
+    path = saved(tmp_path / "long.json", "sum-mode-divides-by-length", losses=[["0", number]])
+    text = exactgrpo("verify", path).stdout
+    assert "losses = [[0, 77777777777777777777...(9999 digits)]]" in text
+    assert max(map(len, text.splitlines())) < 200
+    found = json.loads(exactgrpo("verify", path, "--json").stdout)["replays"][0]["counterexample"]
+    assert found == {"instance": {"losses": f"[[0, {number}]]"}, "left": number, "right": f"{number}/2"}
+
+
+def test_a_counterexample_is_called_shrunk_and_not_smallest() -> None:
+    assert "refuted by a shrunk counterexample" in exactgrpo("falsify", "sum-mode-divides-by-length").stdout
+    for arguments in (["falsify", "sum-mode-divides-by-length"], ["falsify", "--help"], ["verify", "--help"], ["verify"]):
+        assert "smallest" not in exactgrpo(*arguments).stdout
+    cut = ended(searching(f"holds is False and {INTERRUPT}"), "falsify", "sum-mode-divides-by-length").stdout
+    assert "refuted by a counterexample that may shrink further" in cut
+    cases = Claim("cases", "a claim with two cases", {"x": [2, 1]}, left=lambda x: x, right=0)
+    lines = [str(part) for part in search_parts(cases, falsify(cases), ())]
+    assert lines[1:3] == ["refuted by the first counterexample among all cases in their order", "  x = 2"]
+
+
+def test_tables_are_readable_on_a_narrow_terminal() -> None:
+    rows = [find_claim("first-inner-step-has-a-gradient"), find_claim("objective-ceiling")]
+    narrow, wide = io.StringIO(), io.StringIO()
+    Console(file=narrow, width=40).print(claim_table(rows))
+    Console(file=wide, width=120).print(claim_table(rows))
+    assert max(map(len, narrow.getvalue().splitlines())) <= 40
+    words = set(" ".join(claim.statement for claim in rows).split())
+    assert words <= set(narrow.getvalue().split())  # none is broken
+    assert {claim.id for claim in rows} <= set(narrow.getvalue().splitlines())
+    assert "claim  " in wide.getvalue()
+
+
+def test_the_width_is_that_of_the_terminal() -> None:
+    lines = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", on_a_terminal("verify", EXAMPLES / "kink.toml", COLUMNS="40")).split("\r\n")
+    assert max(map(len, lines)) <= 40
+    assert {"first-inner-step-has-a-gradient", "  verdict: holds"} <= {line.rstrip() for line in lines}
 
 
 def test_claims_are_listed() -> None:
