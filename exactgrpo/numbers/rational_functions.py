@@ -83,15 +83,20 @@ def is_formal_zero(side: Formula) -> bool:
             units[key] = lcm(units.get(key, 1), coefficient.denominator)
     others = [node for node in side.nodes() if (node.op == "exp" and arguments[node] is None) or node.op == "log" or _is_root(node)]
     names = sorted(side.parameters())
-    count = len(names) + len(units) + len(others)
+    leaves = list(dict.fromkeys(map(_leaf, others)))
+    count = len(names) + len(units) + len(leaves)
     if count > MAX_VARIABLES:
         return False
     ring = _ring(count)
     one, variables = ring.constant(1), iter(ring.gens())
     table: dict[Formula, Quotient] = {formula("parameter", value=name): (next(variables), one) for name in names}
     bases = {key: (next(variables), one) for key in units}
+    leaf_variables = {leaf: (next(variables), one) for leaf in leaves}
     for node in others:
-        table[node] = _power((next(variables), one), Fraction(node.value or 0).numerator if _is_root(node) else 1) or (one, one)
+        power = _power(leaf_variables[_leaf(node)], Fraction(node.value or 0).numerator if _is_root(node) else 1)
+        if power is None:
+            return False
+        table[node] = power
     for node, quotient in arguments.items():
         product: Quotient | None = (one, one)
         for key, coefficient in _terms(quotient):
@@ -123,6 +128,11 @@ def _is_zero(quotient: Quotient | None) -> bool:
 
 def _is_root(node: Formula) -> bool:
     return node.op == "power" and Fraction(node.value or 0).denominator != 1
+
+
+def _leaf(node: Formula) -> Formula:
+    """The root of the base that a fractional power is a whole power of; any other node itself."""
+    return formula("power", node.args, Fraction(1, Fraction(node.value or 0).denominator)) if _is_root(node) else node
 
 
 def _ring(count: int) -> Any:

@@ -21,7 +21,20 @@ A, B = symbols("a b", positive=True)
 TAU = symbols("tau", positive=True)
 P = symbols("p")
 N = symbols("n", integer=True, nonnegative=True)
-SHAPES = ("a", "b", "1", "2", "(a + b)", "exp(-1/a)", "exp(-2/a)", "exp(b - 1/a)", "log(a)", "sqrt(b)", "1/(a + b)")
+SHAPES = (
+    "a",
+    "b",
+    "2",
+    "(a + b)",
+    "exp(-1/a)",
+    "exp(-3/(2*a))",
+    "exp(1/b)",
+    "exp(b/3 - 1/a)",
+    "exp(b/2)",
+    "log(a)",
+    "sqrt(b)",
+    "1/(a + b)",
+)
 
 
 def trees() -> st.SearchStrategy[str]:
@@ -135,6 +148,31 @@ def test_distributivity_is_a_formal_zero(left: str, right: str, third: str) -> N
     names = ["a", "b"]
     assert is_formal_zero(parse_formula(f"({left} + {right})*({third}) - {left}*({third}) - ({third})*{right}", names))
     assert not is_formal_zero(parse_formula(f"({left} + {right})*({third}) - {left}*({third}) - ({third})*{right} + 1", names))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_zero_formally"),
+    [
+        ("exp(1/a) - exp(1/b)", False),
+        ("exp(a) - exp(1/a)", False),
+        ("exp(a/2) - 1", False),
+        ("exp(a/2) - exp(a)", False),
+        ("exp(a/2)*exp(b) - exp(a/2 + b)", True),
+        ("exp(a/2)^2 - exp(a)", True),
+        ("exp(a/2)^3*exp(-a/3)^3 - exp(a/2)", True),
+        ("exp(1/a - 1/b) - exp((b - a)/(a*b))", True),
+        ("exp(1/(2*a)) - exp(2/(4*a))", True),
+        ("exp(a) - exp(-a)", False),
+        ("exp(exp(a)) - exp(exp(b))", False),
+        ("exp(log(a) + b) - exp(log(a) + b)*1", True),
+        ("a^(3/2) - a^(1/2)", False),
+        ("a^(3/2)*a^(1/2) - (a^(1/2))^4", True),
+        ("log(a) - log(b)", False),
+        ("1/(a - a)", False),
+    ],
+)
+def test_exponentials_of_one_argument_are_powers(text: str, is_zero_formally: bool) -> None:
+    assert is_formal_zero(parse_formula(text, ["a", "b"])) == is_zero_formally
 
 
 def test_a_formula_with_too_many_variables_says_nothing() -> None:
