@@ -110,11 +110,12 @@ def run(file: Path, as_json: bool, digits: int, max_bits: int) -> None:
 @app.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--all", "everything", is_flag=True, help="Claims about the field's formulas too, not only those about the update.")
+@click.option("--about", type=click.Choice(["update", "field", "delay"]), default="update", help="Which claims.", show_default=True)
+@click.option("--all", "everything", is_flag=True, help="All bundled claims.")
 @click.option("--instances", default=20, type=click.IntRange(1, 10**6), help="Instances tried for each true claim.", show_default=True)
 @click.option("--seed", default=0, type=int, help="Seed of the instances.", show_default=True)
-def verify(files: tuple[Path, ...], as_json: bool, everything: bool, instances: int, seed: int) -> None:
-    """Verify the bundled claims about the update, or what FILES hold.
+def verify(files: tuple[Path, ...], as_json: bool, about: str, everything: bool, instances: int, seed: int) -> None:
+    """Verify the bundled claims about the update, the field's formulas or delayed rewards, or what FILES hold.
 
     Without a file: every claim on fresh instances, and every false one by a counterexample. A file of kind "update" is tried as an
     instance of every claim about updates; one of kind "rac", a model of delayed rewards, is held against the claims about those; a
@@ -124,7 +125,7 @@ def verify(files: tuple[Path, ...], as_json: bool, everything: bool, instances: 
     from exactgrpo.claims.registry import CATALOGUE
     from exactgrpo.report.claims import audit_data, audit_parts
 
-    audit = Audit(instances=instances, seed=seed, catalogues=CATALOGUE if everything else ("update",))
+    audit = Audit(instances=instances, seed=seed, catalogues=CATALOGUE if everything else (about,))
     with _ticker() as tick:
         audit.run(files, tick)
     if as_json:

@@ -19,7 +19,8 @@ SESSIONS = re.findall(r"```console\n\$ exactgrpo (.*)\n((?:.*\n)*?)```", README)
 def output(arguments: str) -> str:
     command = [sys.executable, "-m", "exactgrpo.cli", *shlex.split(arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    progress = re.compile(r".*, \d+ s")  # lines about slow work, on a slow machine
+    assert [line for line in done.stderr.splitlines() if not progress.fullmatch(line)] == []
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
 
 

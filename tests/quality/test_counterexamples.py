@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import exactgrpo
 from exactgrpo import Claim, Real, advantages, clip_term, falsify, kl_policy_from_reference
-from exactgrpo.claims.registry import bundled
+from exactgrpo.claims.registry import bundled, find_claim
 from exactgrpo.claims.saved import replay
 from exactgrpo.claims.verdict import need
 from exactgrpo.strategies import epsilons, positive_simplex_points, ratios, reward_groups
@@ -77,9 +77,27 @@ SIZES = {
     "shared-residual-in-rewards-or-advantages": 4,
     "residual-added-to-the-advantage-is-that-of-the-slow-reward": 5,
     "half-arrived-group-has-the-slow-advantages": 8,
+    "late-bias-with-marginal-hypotheses": 29,
+    "clamping-keeps-the-mean": 12,
+    "gain-of-the-mean-weight-saturates": 22,
+    "correction-never-worse-than-naive": 7,
+    "unbiased-only-if-saturated": 8,
+    "cumulative-bias-shows-the-steps": 3,
+    "naive-bias-grows-with-the-delay": 4,
+    "truncation-linear-in-the-delay": 6,
+    "matched-mean-delay-is-matched-weight": 14,
+    "ageing-always-pays": 17,
 }
 CLIP = "the clip never acts"
+H1, H2, H3 = find_claim("late-bias-is-minus-slack").hypotheses
 WITHOUT = {  # of claims about late rewards, with one hypothesis dropped
+    ("late-bias-is-minus-slack", H1): 22,
+    ("late-bias-is-minus-slack", H2): 30,
+    ("late-bias-is-minus-slack", H3): 24,
+    ("saturated-row-is-unbiased", H1): 22,
+    ("saturated-row-is-unbiased", H2): 30,
+    ("saturated-row-is-unbiased", H3): 25,
+    ("saturated-row-is-unbiased", "the row sums to one"): 19,
     ("weighted-residual-keeps-its-mean", "the clipped ratio has mean one"): 25,
     ("weighted-residual-keeps-its-mean", "ratio and residual are uncorrelated"): 25,
     ("injection-on-its-own-rollout-is-the-missing-gradient", CLIP): 27,
@@ -132,6 +150,25 @@ def test_every_hypothesis_about_late_rewards_is_needed_as_a_small_instance_shows
     assert result.counterexample is not None
     assert result.counterexample.violated == (hypothesis,)
     assert size(result.counterexample.instance) <= WITHOUT[id, hypothesis]
+
+
+# Published counterexamples in the same variables: the policy moved with the delay, or with the residual; the reward that is 1 is late.
+PUBLISHED = {
+    "H1": {"cells": (0, 0, F(1, 2), F(1, 2)), "residuals": [1, 1], "ratios": [F(3, 2), F(1, 2)] * 2, "weights": [1, 0]},
+    "H2": {"cells": (F(1, 2), 0, F(1, 2), 0), "residuals": [1, -1], "ratios": [F(3, 2), 1, F(1, 2), 1], "weights": [1, 1]},
+    "H3": {"cells": (F(1, 2), 0, 0, F(1, 2)), "residuals": [0, 1], "ratios": [1, 1, 1, 1], "weights": [1, 0]},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_counterexamples_are_no_smaller_than_those_found(name: str) -> None:
+    claim, instance = find_claim("late-bias-is-minus-slack"), PUBLISHED[name]
+    (dropped,) = (hypothesis for hypothesis in claim.hypotheses if hypothesis.startswith(name))
+    assert not claim.at(instance).holds
+    assert claim.satisfied(instance, without=[dropped])
+    found = falsify(claim, drop=[dropped], seconds=60).counterexample
+    assert found is not None
+    assert size(found.instance) <= size(instance)
 
 
 SHIPPED = Path(exactgrpo.__file__).parent / "examples" / "counterexamples"

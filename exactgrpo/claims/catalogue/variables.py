@@ -29,6 +29,16 @@ def positive_number(*, min: Any = Fraction(1, 4), max: Any = 4, denominator: int
     return _number(rationals(min=min, max=max, denominator=denominator), "a number above 0", lambda x: x > 0)
 
 
+def nonnegative_number() -> Variable:
+    """A number of at least 0; small rationals are tried."""
+    return _number(rationals(min=0, max=4, denominator=4), "a number of at least 0", lambda x: x >= 0)
+
+
+def one_of(*values: Any, domain: Variable) -> Variable:
+    """A number of this domain, few of which are tried: cheap to draw, and often equal; they shrink to the first."""
+    return Variable(st.sampled_from([Fraction(x) for x in values]), domain.contains, domain.domain)
+
+
 def ratio() -> Variable:
     """A ratio of positive masses."""
     return _number(ratios(), "a ratio above 0", lambda x: x > 0)

@@ -298,7 +298,7 @@ def test_each_true_claim_holds_on_instances_that_satisfy_it(id: str) -> None:
     @hypothesis.seed(1)
     @hypothesis.settings(
         database=None,
-        max_examples=30,
+        max_examples=60,
         deadline=None,
         phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -34,9 +35,9 @@ def exactgrpo(*arguments: str | Path, **options: Any) -> subprocess.CompletedPro
 
 
 def test_the_audit_is_as_expected() -> None:
-    start = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = exactgrpo("verify", "--json")
-    assert time.monotonic() - start < 45  # a budget of 15 s, at three times its value
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 30  # a budget of 15 s, at twice its value; tests run side by side
     data = json.loads(done.stdout)
     assert (done.returncode, data["is_as_expected"]) == (ExitCode.DONE, True)
     kinds = {(row["claim"]["expected"], row["verdict"]) for row in data["claims"]}
@@ -363,7 +364,7 @@ def test_a_counterexample_that_does_not_satisfy_the_hypotheses_is_counted_as_vac
     good = EXAMPLES / "counterexamples" / "binary-groups-unbiased.json"
     done = exactgrpo("verify", *files, good)
     assert done.returncode == ExitCode.UNDECIDED
-    assert f"{files[0]}: vacuous: it does not satisfy the hypotheses" in done.stdout
+    assert f"{files[0]}: vacuous: it does not satisfy the hypotheses" in " ".join(done.stdout.split())
     assert done.stdout.splitlines()[-1] == "counterexamples: 1 reproduced, 2 vacuous, 0 not reproduced"
     statuses = [row["status"] for row in json.loads(exactgrpo("verify", *files, good, "--json").stdout)["replays"]]
     assert statuses == ["vacuous", "vacuous", "reproduced"]
