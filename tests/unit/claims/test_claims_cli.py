@@ -37,7 +37,7 @@ def exactgrpo(*arguments: str | Path, **options: Any) -> subprocess.CompletedPro
 def test_the_audit_is_as_expected() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = exactgrpo("verify", "--json")
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 30  # a budget of 15 s, at twice its value; tests run side by side
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 30  # twice a budget of 15 s
     data = json.loads(done.stdout)
     assert (done.returncode, data["is_as_expected"]) == (ExitCode.DONE, True)
     kinds = {(row["claim"]["expected"], row["verdict"]) for row in data["claims"]}
