@@ -1,0 +1,1 @@
+"""Finite Markov decision processes: the tabular benchmark of delayed rewards, exactly."""
