@@ -197,11 +197,13 @@ def claims(as_json: bool) -> None:
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of update files."""
-    from exactgrpo.spec import json_schema
+@click.argument("kind", type=click.Choice(["update", "rac"]), default="update")
+def schema(kind: str) -> None:
+    """Print the JSON Schema of files of a KIND: update (the default) or rac."""
+    from exactgrpo.rac.schema import json_schema as schema_of_delays
+    from exactgrpo.spec import json_schema as schema_of_updates
 
-    _print_json(json_schema())
+    _print_json(schema_of_updates() if kind == "update" else schema_of_delays())
 
 
 @app.command()

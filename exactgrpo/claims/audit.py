@@ -45,7 +45,7 @@ class Audit:
                 data = parse_data(*read_text(path))
                 if data.get("kind") == KIND:
                     self.replays[path] = replay(data)
-                elif data.get("kind") == file.KIND:
+                elif data.get("kind") == "rac":
                     self.models[path] = decide_model(file.model_of(data, path.parent))
                 else:
                     asked = problem(loaded(data))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -28,7 +28,8 @@ class DelayLaw:
     zero, `never` is the probability that the signal is dropped. All masses sum to one.
 
     Masses are Reals, or SymPy expressions that stand for all values that the assumptions on their symbols allow. Make one with `of`,
-    `deterministic` or `geometric`, with `discretised`, or from measured latencies with `latency_law`.
+    `deterministic` or `geometric`, with `discretised`, or from measured latencies with `latency_law`. `error` bounds the total variation
+    distance to the law that was meant, where this one stands for another: `discretised` says it, elsewhere it is zero.
 
     >>> law = DelayLaw.of({0: "1/2", 1: "1/3", "never": "1/6"})
     >>> law.landed(0), law.mean(), law.largest
@@ -37,6 +38,7 @@ class DelayLaw:
 
     masses: tuple[tuple[int, Value], ...]
     never: Value
+    error: Real = field(default_factory=lambda: ZERO, compare=False, repr=False)
 
     @classmethod
     def of(cls, table: Mapping[Any, Any], place: str = "delay") -> DelayLaw:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
@@ -32,18 +32,7 @@ Tails: TypeAlias = Callable[[Fraction, Mapping[str, Any]], tuple[Any, Any]]
 """Balls of P(X <= x) and P(X > x) for balls of the parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Discretised:
-    """A law on {0..max}, and an upper bound of its total variation distance to the exact cell masses of the continuous law.
-
-    The bound counts the rounding and, where a mean was matched, the mass that was moved for it.
-    """
-
-    law: DelayLaw
-    total_variation_error: Real
-
-
-def discretised(law: Name, *, max: int, mean: Any = None, **parameters: Any) -> Discretised:
+def discretised(law: Name, *, max: int, mean: Any = None, **parameters: Any) -> DelayLaw:
     """The law of a continuous X rounded to whole steps and truncated: P(D = d) = P(d - 1/2 < X <= d + 1/2)/P(-1/2 < X <= max + 1/2).
 
     Laws, their parameters, and their distribution functions:
@@ -58,14 +47,15 @@ def discretised(law: Name, *, max: int, mean: Any = None, **parameters: Any) -> 
     they are then such that X itself has this mean (of a Cauchy law: this median).
 
     Each cell is enclosed by balls until it is known to 2^-80 or better, and rounded down to a multiple of 2^-64; what is then missing to
-    one goes, 2^-64 each, to the cells of largest remainder. Cells left with nothing are no part of the law. Numbers are not symbolic.
+    one goes, 2^-64 each, to the cells of largest remainder. Cells left with nothing are no part of the law. The `error` of the law bounds
+    its total variation distance to the exact cell masses: the rounding, and the mass moved to match a mean. Numbers are not symbolic.
     InputError for other parameters or a mean that is not reached; LimitError beyond 10,000 cells, or if 3072 bits do not tell the masses,
     because almost nothing of the law is on {0..max}, or a step is too small for it. Ours.
 
     >>> seen = discretised("gaussian", mu=1, sigma=1, max=2)
-    >>> [mass.digits(6) for _, mass in seen.law.masses], seen.total_variation_error < Fraction(1, 2**64)
+    >>> [mass.digits(6) for _, mass in seen.masses], seen.error < Fraction(1, 2**64)
     (['0.279010', '0.441980', '0.279010'], True)
-    >>> discretised("pareto", shape=3, mean=20, max=200).law.mean()
+    >>> discretised("pareto", shape=3, mean=20, max=200).mean()
     Real('20')
     """
     if not isinstance(law, str) or law not in _LAWS:
@@ -79,11 +69,11 @@ def discretised(law: Name, *, max: int, mean: Any = None, **parameters: Any) -> 
     error = sum((mass - low if mass - low > high - mass else high - mass) for mass, (low, high) in zip(masses, enclosures, strict=True)) / 2
     scale = 1 << (UNIT_BITS + _GUARD_BITS)
     bound = Real(Fraction(ceil(error * scale), scale))
-    rounded = DelayLaw(tuple((d, Real(mass)) for d, mass in enumerate(masses) if mass), ZERO)
+    rounded = DelayLaw(tuple((d, Real(mass)) for d, mass in enumerate(masses) if mass), ZERO, bound)
     if target is None:
-        return Discretised(rounded, bound)
+        return rounded
     matched = rounded.matched(target)
-    return Discretised(matched, bound + _moved(rounded, matched))
+    return replace(matched, error=bound + _moved(rounded, matched))
 
 
 def _moved(before: DelayLaw, after: DelayLaw) -> Real:
@@ -217,3 +207,5 @@ _LAWS: dict[str, _Law] = {
     "cauchy": _Law(_cauchy, {"location": False, "scale": True}, "location", lambda mean, numbers: mean),
     "exponential": _Law(_exponential, {"scale": True}, "scale", lambda mean, numbers: _positive_mean(mean)),
 }
+PARAMETERS = {name: tuple(law.parameters) for name, law in _LAWS.items()}
+"""The parameters of each law, beside `max` and `mean`."""

@@ -14,22 +14,23 @@ from exactgrpo.numbers.real import Real
 from exactgrpo.rac import age
 from exactgrpo.rac.clip import clip_range
 from exactgrpo.rac.delay_law import DelayLaw
+from exactgrpo.rac.discretised import PARAMETERS, discretised
 from exactgrpo.rac.kernel import Channel, Kernel
 from exactgrpo.rac.latency import latency_law
 from exactgrpo.rac.outcomes import Model, Outcome
+from exactgrpo.rac.schema import AGE_LAWS, CHANNEL, CLIP, DELAY_LAWS, FILE, LATENCY_FILE, OUTCOME, Schema
 from exactgrpo.spec.reading import located, parse_data, read_text
 
-KIND = "rac"
 Clip = tuple[Real | None, Real | None]
 """Floor and ceiling."""
-_DELAYS = {"deterministic": ("delay",), "geometric": ("p", "max", "rest")}
-_AGES: dict[str, tuple[Callable[..., age.AgeWeight], tuple[str, ...]]] = {
-    "none": (age.none, ()),
-    "exponential": (age.exponential, ("tau",)),
-    "geometric": (age.geometric, ("ratio",)),
-    "hyperbolic": (age.hyperbolic, ("rate",)),
-    "table": (age.table, ("weights",)),
-    "inverse-arrival": (age.inverse_arrival, ()),
+_AGES: dict[str, Callable[..., age.AgeWeight]] = {
+    "none": age.none,
+    "exponential": age.exponential,
+    "geometric": age.geometric,
+    "hyperbolic": age.hyperbolic,
+    "table": age.table,
+    "inverse-arrival": age.inverse_arrival,
+    "mse-optimal": age.mse_optimal,
 }
 
 
@@ -39,8 +40,9 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     Keys: horizon; offset (0 or 1, by default 1); drain (by default 0); clip = {floor, ceiling}, applied to every ratio; channels, each with
     name, delay, age and gain; outcomes, each with probability, residual by channel, and as needed ratio (pi/mu at arrival, a number or one
     for each delay; by default 1) or behaviour and target masses, delay (a law given this outcome), context, step. Outcomes of a step
-    replace those without one. A delay is a table from delays and "never" to probabilities, {law = "geometric", p, max, rest},
-    {law = "deterministic", delay} or {file, column, unit, failed, where}, a CSV beside this file.
+    replace those without one. A delay is a number of steps, a table from delays and "never" to probabilities, {law = ..., ...} by the
+    methods of `DelayLaw` or by `discretised`, or {file, column, unit, failed, where}, a CSV beside this file. Every key stands in
+    `exactgrpo schema rac`.
     """
     with located(str(path)):
         return model_of(parse_data(*read_text(path)), Path(path).parent)
@@ -54,14 +56,14 @@ def model_of(data: Mapping[str, Any], folder: Path) -> Model:
     >>> model_of({"kind": "rac", "horizon": 2, "offset": 0, "channels": [channel], "outcomes": [outcome]}, Path()).kernel.slack(0, 1)
     Real('1/2')
     """
-    _keys(data, ("kind", "horizon", "channels", "outcomes"), ("offset", "drain", "clip"), "")
-    if data["kind"] != KIND:
-        raise InputError("kind", str(data["kind"]), f"the kind of a file of delayed rewards is {KIND!r}")
+    _keys(data, FILE, "")
+    if data["kind"] != "rac":
+        raise InputError("kind", str(data["kind"]), "the kind of a file of delayed rewards is 'rac'")
     channels = [_channel(x, f"channels[{i}]", folder) for i, x in enumerate(_list(data["channels"], "channels"))]
     horizon = whole(data["horizon"], "horizon", least=1)
     kernel = Kernel.of(channels, horizon=horizon, offset=data.get("offset", 1), drain=data.get("drain", 0))
     bounds = _table(data.get("clip", {}), "clip")
-    _keys(bounds, (), ("floor", "ceiling"), "clip")
+    _keys(bounds, CLIP, "clip")
     with located("clip"):
         clip = clip_range(bounds.get("ceiling"), bounds.get("floor"))
     shared: list[Outcome] = []
@@ -81,7 +83,7 @@ def model_of(data: Mapping[str, Any], folder: Path) -> Model:
 
 def _channel(entry: Any, place: str, folder: Path) -> Channel:
     table = _table(entry, place)
-    _keys(table, ("name", "delay"), ("age", "gain"), place)
+    _keys(table, CHANNEL, place)
     weight = _age(_table(table.get("age", {"law": "none"}), f"{place}.age"), f"{place}.age")
     with located(place):
         return Channel.of(table["name"], _delay(table["delay"], "delay", folder), weight=weight, gain=table.get("gain", 1))
@@ -91,35 +93,36 @@ def _delay(given: Any, place: str, folder: Path) -> DelayLaw:
     if not isinstance(given, Mapping):
         return DelayLaw.of({given: 1}, place)
     if "file" in given:
-        _keys(given, ("file", "column", "unit"), ("failed", "where"), place)
+        _keys(given, LATENCY_FILE, place)
         if not isinstance(given["file"], str):
             raise InputError(f"{place}.file", str(given["file"]), "the name of a CSV file")
         options = {key: given[key] for key in ("column", "unit", "failed", "where") if key in given}
         return latency_law(folder / given["file"], **options)
     if "law" not in given:
         return DelayLaw.of(given, place)
-    law, parameters = _law(given, _DELAYS, place)
+    law, parameters = _law(given, DELAY_LAWS, place)
     with located(place):
+        if law in PARAMETERS:
+            return discretised(law, **parameters)  # type: ignore[arg-type]
         return DelayLaw.deterministic(**parameters) if law == "deterministic" else DelayLaw.geometric(**parameters)
 
 
 def _age(given: Mapping[str, Any], place: str) -> age.AgeWeight:
-    law, parameters = _law(given, {name: keys for name, (_, keys) in _AGES.items()}, place)
+    law, parameters = _law(given, AGE_LAWS, place)
     with located(place):
-        return _AGES[law][0](*parameters.values())
+        return _AGES[law](**parameters)
 
 
-def _law(given: Mapping[str, Any], known: Mapping[str, tuple[str, ...]], place: str) -> tuple[str, dict[str, Any]]:
+def _law(given: Mapping[str, Any], known: Mapping[str, Schema], place: str) -> tuple[str, dict[str, Any]]:
     law = given.get("law")
     if not isinstance(law, str) or law not in known:
         raise InputError(f"{place}.law", str(law), f"one of {', '.join(known)}")
-    needed = tuple(key for key in known[law] if key != "rest")
-    _keys(given, ("law", *needed), known[law][len(needed) :], place)
-    return law, {key: given[key] for key in known[law] if key in given}
+    _keys(given, known[law], place)
+    return law, {key: x for key, x in given.items() if key != "law"}
 
 
 def _outcome(entry: Mapping[str, Any], channels: list[Channel], clip: Clip, place: str, folder: Path) -> Outcome:
-    _keys(entry, ("probability", "residual"), ("ratio", "behaviour", "target", "delay", "context", "step"), place)
+    _keys(entry, OUTCOME, place)
     ratios = dict(_table(entry.get("ratio", {}), f"{place}.ratio"))
     if ("behaviour" in entry) != ("target" in entry) or (ratios and "target" in entry):
         raise InputError(place, "behaviour, target, ratio", "either ratios, or a behaviour and a target mass")
@@ -164,13 +167,13 @@ def _list(given: Any, place: str) -> list[Any]:
     return given
 
 
-def _keys(table: Mapping[str, Any], needed: tuple[str, ...], more: tuple[str, ...], place: str) -> None:
-    known = (*needed, *more)
+def _keys(table: Mapping[str, Any], schema: Schema, place: str) -> None:
+    known = schema["properties"]
     for key in table:
         if key not in known:
             near = difflib.get_close_matches(str(key)[:100], known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the keys here are {', '.join(known)}"
             raise InputError(f"{place}.{key}".removeprefix("."), str(key), f"unknown key; {hint}")
-    for key in needed:
+    for key in schema["required"]:
         if key not in table:
             raise InputError(place or "file", key, "this key is missing")

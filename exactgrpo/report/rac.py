@@ -17,7 +17,7 @@ _STYLES = {"follows": "green", "holds here": "yellow", "vacuous": "yellow", "und
 
 
 def verdicts_data(verdicts: Verdicts) -> dict[str, Any]:
-    """JSON data of all verdicts on one model; numbers as everywhere."""
+    """JSON data of all verdicts on one model; numbers as everywhere. `error` is that of the delay law, zero where it is meant exactly."""
     bias, kernel = verdicts.bias, verdicts.model.kernel
     names = [channel.name for channel in kernel.channels]
     return {
@@ -43,6 +43,7 @@ def verdicts_data(verdicts: Verdicts) -> dict[str, Any]:
             }
             for h in verdicts.hypotheses
         ],
+        "delays": [{"channel": channel.name, "error": _number(channel.delay.error)} for channel in kernel.channels],
         "bias": {
             "cumulative": _number(bias.cumulative),
             "closed_form": _number(bias.closed_form),
@@ -81,7 +82,18 @@ def verdicts_parts(verdicts: Verdicts) -> list[Any]:
     )
     shown, rest = bias.by_step[:MAX_ROWS], len(bias.by_step) - MAX_ROWS
     steps = ", ".join(map(_text, shown)) + (f", and {rest} more" if rest > 0 else "")
-    return [claims, _hypotheses(verdicts.hypotheses), _terms(verdicts), Text(numbers), Text(f"bias by step {steps}")]
+    notes = [Text(line) for line in _stand_ins(verdicts)]
+    return [claims, _hypotheses(verdicts.hypotheses), _terms(verdicts), Text(numbers), Text(f"bias by step {steps}"), *notes]
+
+
+def _stand_ins(verdicts: Verdicts) -> list[str]:
+    """What each delay law that stands for a continuous one is away from it."""
+    return [
+        f"delay of {printable(channel.name)}: within {Format(digits=3).text(channel.delay.error)} of the continuous law on these delays, "
+        "in total variation"
+        for channel in verdicts.model.kernel.channels
+        if channel.delay.error != 0
+    ]
 
 
 def _hypotheses(hypotheses: tuple[Hypothesis, ...]) -> Table:

@@ -34,7 +34,7 @@ class Choice(Generic[A, B]):
         self.value = value
 
 
-_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
 def _list(items: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
         Choice[list[Number], Table[Number]],
         _about(
             "The reward of each response in order, or a table from response to reward in which '*' stands for all others.",
-            {"anyOf": [_list(_NUMBER), _table(_NUMBER)]},
+            {"anyOf": [_list(NUMBER), _table(NUMBER)]},
         ),
     ]
     responses: Annotated[list[str] | None, _about("The ordered policy support; absent when a [protocol] generates it.")] = None
@@ -89,7 +89,7 @@ class RationalPolicy(Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     parameters: Parameters
     theta0: Theta0
     weights: Annotated[
-        Table[list[Number]], _about("For each prompt one polynomial for each response, such as '1 - t'.", _table(_list(_NUMBER)))
+        Table[list[Number]], _about("For each prompt one polynomial for each response, such as '1 - t'.", _table(_list(NUMBER)))
     ]
     domain: Domain = []
 
@@ -100,7 +100,7 @@ class ExpressionPolicy(Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     parameters: Parameters
     theta0: Theta0
     weights: Annotated[
-        Table[list[Number]], _about("For each prompt one formula for each response, such as 'exp(-t^2)'.", _table(_list(_NUMBER)))
+        Table[list[Number]], _about("For each prompt one formula for each response, such as 'exp(-t^2)'.", _table(_list(NUMBER)))
     ]
     domain: Domain = []
 
@@ -111,10 +111,10 @@ class SoftmaxPolicy(Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     theta0: Theta0
     features: Annotated[
         Table[list[list[Number]]],
-        _about("For each prompt a matrix: a row for each response, a column for each parameter.", _table(_list(_list(_NUMBER)))),
+        _about("For each prompt a matrix: a row for each response, a column for each parameter.", _table(_list(_list(NUMBER)))),
     ]
     base: Annotated[
-        Annotated[Table[list[Number]], _shape(_table(_list(_NUMBER)))] | None,
+        Annotated[Table[list[Number]], _shape(_table(_list(NUMBER)))] | None,
         _about("For a prompt, positive base masses, one for each response; one when absent."),
     ] = None
     parameters: Names = None
@@ -128,11 +128,11 @@ class TokensPolicy(Struct, frozen=True, forbid_unknown_fields=True, tag_field="f
     parameters: Parameters
     theta0: Theta0
     logits: Annotated[
-        Annotated[Table[Table[Number]], _shape(_table(_table(_NUMBER)))] | None,
+        Annotated[Table[Table[Number]], _shape(_table(_table(NUMBER)))] | None,
         _about("With conditional softmax: context -> token -> logit, affine in the parameters."),
     ] = None
     weights: Annotated[
-        Annotated[Table[Table[Number]], _shape(_table(_table(_NUMBER)))] | None,
+        Annotated[Table[Table[Number]], _shape(_table(_table(NUMBER)))] | None,
         _about("With conditional rational: context -> token -> weight, a polynomial in the parameters."),
     ] = None
     domain: Domain = []
@@ -167,7 +167,7 @@ class Update(Struct, frozen=True, forbid_unknown_fields=True):
     beta: Annotated[Number, _about("Penalty weight, >= 0.")]
     step_size: Annotated[
         Choice[list[list[Number]], Number],
-        _about("Step size > 0, or a table of T rows with K step sizes each.", {"anyOf": [_NUMBER, _list(_list(_NUMBER))]}),
+        _about("Step size > 0, or a table of T rows with K step sizes each.", {"anyOf": [NUMBER, _list(_list(NUMBER))]}),
     ]
     draws: Annotated[list[list[list[str]]] | SeedDraws, _about("Responses by name, [outer][prompt][sample]; or {seed = n}.")]
     epsilon: Annotated[Number | None, _about("Clipping threshold, 0 < epsilon < 1.")] = None
@@ -204,5 +204,5 @@ def json_schema() -> dict[str, Any]:
 
 def _schema_of_custom(kind: Any) -> dict[str, Any]:
     if kind is Number:
-        return _NUMBER
+        return NUMBER
     raise NotImplementedError  # tables and choices carry theirs in their annotations

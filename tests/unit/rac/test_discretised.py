@@ -13,8 +13,8 @@ from mpmath import mpf
 from sympy import Symbol
 
 from exactgrpo import InexactInputError, InputError, LimitError, Real
-from exactgrpo.rac.delay_law import MAX_CELLS
-from exactgrpo.rac.discretised import Discretised, discretised
+from exactgrpo.rac.delay_law import MAX_CELLS, DelayLaw
+from exactgrpo.rac.discretised import discretised
 from exactgrpo.rac.values import total
 from exactgrpo.strategies import positive_rationals, rationals
 
@@ -58,8 +58,8 @@ def cells(name: str, last: int, parameters: dict[str, F]) -> list[mpf]:
     return [(b - a) / (edges[-1] - edges[0]) for a, b in pairwise(edges)]
 
 
-def distance(seen: Discretised, true: list[mpf]) -> mpf:
-    masses = {d: number(mass.as_fraction()) for d, mass in seen.law.masses}
+def distance(seen: DelayLaw, true: list[mpf]) -> mpf:
+    masses = {d: number(mass.as_fraction()) for d, mass in seen.masses}
     return mpmath.fsum(abs(masses.get(d, mpf(0)) - p) for d, p in enumerate(true)) / 2
 
 
@@ -82,15 +82,15 @@ def laws(draw: st.DrawFn) -> tuple[str, int, dict[str, F]]:
 def test_the_masses_are_the_cells_within_the_bound(problem: Any) -> None:
     name, last, parameters = problem
     seen = discretised(name, max=last, **parameters)
-    assert total(mass for _, mass in seen.law.masses) == 1
-    assert all((mass.as_fraction() * 2**64).denominator == 1 and mass > 0 for _, mass in seen.law.masses)
-    assert (seen.law.never == 0, seen.law.largest <= last) == (True, True)
-    assert seen.total_variation_error <= F(last + 1, 2**64)  # less than one unit off in each cell, half of it counts
+    assert total(mass for _, mass in seen.masses) == 1
+    assert all((mass.as_fraction() * 2**64).denominator == 1 and mass > 0 for _, mass in seen.masses)
+    assert (seen.never == 0, seen.largest <= last) == (True, True)
+    assert seen.error <= F(last + 1, 2**64)  # less than one unit off in each cell, half of it counts
     with mpmath.workdps(DIGITS):
         true = cells(name, last, parameters)
-        bound = number(seen.total_variation_error.as_fraction())
+        bound = number(seen.error.as_fraction())
         assert distance(seen, true) <= bound <= distance(seen, true) + mpf(2) ** -70
-        masses = {d: mass.as_fraction() * 2**64 for d, mass in seen.law.masses}
+        masses = {d: mass.as_fraction() * 2**64 for d, mass in seen.masses}
         assert all(abs(masses.get(d, F(0)) - F(int(p * 2**80), 2**16)) <= 1 for d, p in enumerate(true))
 
 
@@ -105,7 +105,7 @@ def test_the_masses_are_the_cells_within_the_bound(problem: Any) -> None:
     ],
 )
 def test_the_cells_are_integrals_of_the_density(name: Any, parameters: dict[str, F]) -> None:
-    masses = dict(discretised(name, max=6, **parameters).law.masses)
+    masses = dict(discretised(name, max=6, **parameters).masses)
     with mpmath.workdps(30):
         at = {key: number(x) for key, x in parameters.items()}
         kinks = [number(parameters["scale"])] if name == "pareto" else [mpf(0)]
@@ -120,13 +120,13 @@ def test_the_cells_are_integrals_of_the_density(name: Any, parameters: dict[str,
 
 def test_a_symmetric_law_has_symmetric_masses() -> None:
     for name, parameters in (("gaussian", {"mu": 5, "sigma": 3}), ("cauchy", {"location": 5, "scale": "sqrt(2)"})):
-        masses = [mass for _, mass in discretised(name, max=10, **parameters).law.masses]  # type: ignore[arg-type]
+        masses = [mass for _, mass in discretised(name, max=10, **parameters).masses]  # type: ignore[arg-type]
         assert all(abs(a - b) <= F(1, 2**64) for a, b in zip(masses, reversed(masses), strict=True))
 
 
 def test_an_exponential_law_is_nearly_geometric() -> None:
     # beyond the first cell each mass is half the one before
-    masses = [mass.as_fraction() for _, mass in discretised("exponential", scale="1/log(2)", max=20).law.masses]
+    masses = [mass.as_fraction() for _, mass in discretised("exponential", scale="1/log(2)", max=20).masses]
     assert all(abs(a / 2 - b) < F(2, 2**64) for a, b in pairwise(masses[1:]))
 
 
@@ -135,14 +135,14 @@ def test_an_exponential_law_is_nearly_geometric() -> None:
 def test_a_matched_mean_is_exact_and_its_move_is_counted(problem: Any, position: F) -> None:
     name, last, parameters = problem
     plain = discretised(name, max=last, **parameters)
-    mean = plain.law.masses[0][0] + position * (plain.law.largest - plain.law.masses[0][0])
-    assume(len(plain.law.masses) > 1)
+    mean = plain.masses[0][0] + position * (plain.largest - plain.masses[0][0])
+    assume(len(plain.masses) > 1)
     seen = discretised(name, max=last, mean=mean, **parameters)
-    assert seen.law.mean() == mean
+    assert seen.mean() == mean
     with mpmath.workdps(DIGITS):
-        assert distance(seen, cells(name, last, parameters)) <= number(seen.total_variation_error.as_fraction())
-    move = total(abs(mass - dict(seen.law.masses).get(d, Real(0))) for d, mass in plain.law.masses) / 2
-    assert seen.total_variation_error == move + plain.total_variation_error
+        assert distance(seen, cells(name, last, parameters)) <= number(seen.error.as_fraction())
+    move = total(abs(mass - dict(seen.masses).get(d, Real(0))) for d, mass in plain.masses) / 2
+    assert seen.error == move + plain.error
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_a_mean_stands_for_the_free_parameter(name: Any, rest: dict[str, Any], f
 
 
 def test_extreme_parameters_have_a_law_or_a_limit() -> None:
-    assert discretised("gaussian", mu=0, sigma="1e-300", max=20).law.masses[0] == (0, Real(1))
-    assert discretised("pareto", shape="1e5000", scale=1, max=9).law.largest == 1
-    assert len(discretised("gaussian", mu=0, sigma=10**40, max=20).law.masses) == 21  # nearly uniform
-    assert discretised("gaussian", mu=-1000, sigma=1, max=20).law.masses == ((0, Real(1)),)  # far outside, yet told apart
+    assert discretised("gaussian", mu=0, sigma="1e-300", max=20).masses[0] == (0, Real(1))
+    assert discretised("pareto", shape="1e5000", scale=1, max=9).largest == 1
+    assert len(discretised("gaussian", mu=0, sigma=10**40, max=20).masses) == 21  # nearly uniform
+    assert discretised("gaussian", mu=-1000, sigma=1, max=20).masses == ((0, Real(1)),)  # far outside, yet told apart
     for parameters in ({"mu": "1e9999", "sigma": 1}, {"mu": 0, "sigma": "1e9999"}):
         with pytest.raises(LimitError, match="bits do not tell the cell masses"):
             discretised("gaussian", max=9, **parameters)

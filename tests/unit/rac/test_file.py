@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from jsonschema import Draft202012Validator
 
 from exactgrpo import InputError
 from exactgrpo.cli import EXAMPLES, ExitCode
+from exactgrpo.rac.discretised import discretised
 from exactgrpo.rac.file import load_model, model_of
+from exactgrpo.rac.schema import json_schema
 from exactgrpo.rac.verdict import decide_model
 from exactgrpo.strategies import rationals, simplex_points
+
+VALIDATOR = Draft202012Validator(json_schema())
 
 
 def data(**changes: Any) -> dict[str, Any]:
@@ -28,6 +34,10 @@ def data(**changes: Any) -> dict[str, Any]:
         "outcomes": [{"probability": "1/2", "residual": {"c": x}} for x in (1, -1)],
     }
     return {key: x for key, x in {**base, **changes}.items() if x is not None}
+
+
+def delayed(law: Any) -> dict[str, Any]:
+    return data(channels=[{"name": "c", "delay": law}])
 
 
 def verified(*arguments: Any) -> subprocess.CompletedProcess[str]:
@@ -101,24 +111,57 @@ def test_steps_have_outcomes_of_their_own() -> None:
     assert kinds(data(horizon=4, channels=[{"name": "c", "delay": 1}], outcomes=outcomes))["bias-is-minus-slack"] == "follows"
 
 
-def test_laws_ages_and_latency_files(tmp_path: Path) -> None:
-    (tmp_path / "latency.csv").write_text("seconds\n0.5\n1.5\n\n", encoding="utf-8")
-    for delay in (
-        {"law": "geometric", "p": "1/2", "max": 3},
-        {"law": "deterministic", "delay": 2},
-        {"file": "latency.csv", "column": "seconds", "unit": 1},
-        5,
-    ):
-        for age in (
-            {"law": "none"},
-            {"law": "exponential", "tau": 2},
-            {"law": "geometric", "ratio": "1/2"},
-            {"law": "hyperbolic", "rate": 1},
-            {"law": "table", "weights": [1, "1/2", "1/4", "1/8", "1/16", "1/32"]},
-            {"law": "inverse-arrival"},
-        ):
-            made = decide_model(model_of(data(channels=[{"name": "c", "delay": delay, "age": age}]), tmp_path))
-            assert made.claims[0].kind in ("follows", "vacuous")
+DELAYS: list[Any] = [
+    {"law": "geometric", "p": "1/2", "max": 3},
+    {"law": "geometric", "p": "1/2", "max": 3, "rest": "last"},
+    {"law": "deterministic", "delay": 2},
+    {"law": "pareto", "shape": 3, "mean": 2, "max": 5},
+    {"law": "gaussian", "mu": 2, "sigma": "1/2", "max": 5},
+    {"law": "log-normal", "mu": 0, "sigma": 1, "max": 5},
+    {"law": "cauchy", "location": 1, "scale": 1, "max": 5},
+    {"law": "exponential", "mean": 2, "max": 5},
+    {"file": "latency.csv", "column": "seconds", "unit": 1},
+    {"file": "latency.csv", "column": "seconds", "unit": 1, "failed": "lost", "where": {"judge": "a"}},
+    {"0": "1/2", "3": "1/4", "never": "1/4"},
+    5,
+]
+AGES: list[Any] = [
+    {"law": "none"},
+    {"law": "exponential", "tau": 2},
+    {"law": "geometric", "ratio": "1/2"},
+    {"law": "hyperbolic", "rate": 1},
+    {"law": "table", "weights": [1, "1/2", "1/4", "1/8", "1/16", "1/32"]},
+    {"law": "inverse-arrival"},
+    {"law": "mse-optimal", "second_moments": {str(d): d + 1 for d in range(6)}, "mean": 1, "samples": 2},
+]
+
+
+@pytest.mark.parametrize("delay", DELAYS, ids=str)
+def test_every_law_and_age_is_read_and_in_the_schema(delay: Any, tmp_path: Path) -> None:
+    (tmp_path / "latency.csv").write_text("seconds,lost,judge\n0.5,,a\n1.5,1,a\n,,b\n", encoding="utf-8")
+    for age in AGES:
+        given = data(channels=[{"name": "c", "delay": delay, "age": age}])
+        assert decide_model(model_of(given, tmp_path)).claims[0].kind in ("follows", "vacuous")
+        VALIDATOR.validate(given)
+
+
+def test_laws_of_a_file_are_those_of_python() -> None:
+    law = model_of(delayed({"law": "pareto", "shape": 3, "mean": 20, "max": 200}), Path()).kernel.channels[0].delay
+    assert law == discretised("pareto", shape=3, mean=20, max=200)
+    assert (law.mean(), law.error > 0) == (20, True)
+    moments = {"0": 1, "1": 2}
+    age = {"law": "mse-optimal", "second_moments": moments, "mean": 1, "samples": 2}
+    kernel = model_of(data(channels=[{"name": "c", "delay": {"0": "1/2", "1": "1/2"}, "age": age}]), Path()).kernel
+    assert [kernel.weight(0, 0, d) for d in (0, 1)] == [F(8, 7), F(4, 7)]
+
+
+def test_a_law_that_stands_for_another_says_how_far_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(delayed({"law": "gaussian", "mu": 1, "sigma": 1, "max": 2})), encoding="utf-8")
+    (model,) = json.loads(verified(path, "--json").stdout)["models"]
+    assert 0 < model["delays"][0]["error"]["float64"] < 2.0**-63
+    assert "in total variation" in verified(path).stdout
+    assert "in total variation" not in verified(EXAMPLES / "clipped_delay.toml").stdout
 
 
 CHANNEL = {"name": "c", "delay": {"0": 1}}
@@ -136,8 +179,12 @@ OUTCOME = {"probability": 1, "residual": {"c": 1}}
         ({"channels": [{"name": "c"}]}, "channels[0]", "this key is missing"),
         ({"channels": [{"name": "c", "delay": {"0": "1/2"}}]}, "channels[0]", "sum to one"),
         ({"channels": [{"name": "c", "delay": {"0": "3/2", "1": "-1/2"}}]}, "channels[0]", "a probability is not negative"),
-        ({"channels": [{"name": "c", "delay": {"law": "zeta"}}]}, "channels[0]", "one of deterministic, geometric"),
+        (delayed({"law": "zeta"}), "channels[0]", "one of deterministic, geometric, pareto"),
         ({"channels": [{"name": "c", "delay": {"9999999999": 1}}]}, "channels[0]", "at most 1000000 steps"),
+        (delayed({"law": "pareto", "shape": 3, "max": 9}), "channels[0]: delay: scale", "a mean can stand for"),
+        (delayed({"law": "gaussian", "sgima": 3, "max": 9}), "channels[0]: delay.sgima", "did you mean 'sigma'"),
+        (delayed({"law": "cauchy", "mean": 3, "scale": 1}), "channels[0]: delay", "this key is missing"),
+        (delayed({"law": "cauchy", "mean": 30, "scale": 1, "max": 9}), "channels[0]: delay: mean", "from 0 to 9"),
         ({"channels": [{**CHANNEL, "age": {"law": "geometric"}}]}, "channels[0].age", "this key is missing"),
         ({"channels": [{**CHANNEL, "age": {"law": "geometric", "ratio": -1}}]}, "channels[0].age", "ratio >= 0"),
         ({"channels": [{**CHANNEL, "gain": -1}]}, "channels[0]", "a gain is not negative"),
@@ -172,3 +219,30 @@ def test_a_bad_file_ends_with_2_and_names_itself(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
     assert done.stderr.startswith(f"exactgrpo: {path}: horizon")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("example", ["clipped_delay", "geometric_ageing"])
+def test_the_schema_takes_the_examples_and_no_unknown_or_missing_key(example: str) -> None:
+    given = tomllib.loads((EXAMPLES / f"{example}.toml").read_text(encoding="utf-8"))
+    VALIDATOR.validate(given)
+    for key in list(given):
+        changed = {**given, f"{key}x": given[key]}
+        assert not VALIDATOR.is_valid(changed)
+        with pytest.raises(InputError, match="unknown key"):
+            model_of(changed, Path())
+    for key in json_schema()["required"]:
+        assert not VALIDATOR.is_valid({name: x for name, x in given.items() if name != key})
+
+
+def test_every_key_of_the_schema_has_a_description() -> None:
+    def check(part: Any, place: str) -> None:
+        for key, shape in part.get("properties", {}).items():
+            assert "description" in shape or "const" in shape, f"{place}.{key}"
+            check(shape, f"{place}.{key}")
+        for alternative in part.get("anyOf", []):
+            check(alternative, place)
+
+    schema = json_schema()
+    Draft202012Validator.check_schema(schema)
+    for name, part in {"": schema, **schema["$defs"]}.items():
+        check(part, name)
