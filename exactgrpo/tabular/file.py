@@ -1,0 +1,121 @@
+"""Files of the tabular benchmark: an MDP with a fast and a slow reward, the delays of the slow one, and the constant of its age weight."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from exactgrpo.errors import InputError, LimitError
+from exactgrpo.numbers.inputs import listed, whole
+from exactgrpo.spec.reading import located, parse_data, read_text
+from exactgrpo.tabular.mdp import Mdp, rational, short_text
+
+FAST, SLOW = "fast", "slow"
+DELAYS = (5, 20, 50)
+TIME_CONSTANT = 1000
+MAX_DELAYS = 64
+MAX_DELAY = 10_000
+_NEEDED = ("discount", "horizon", "transition", "policy", "reward_fast", "reward_slow")
+_MORE = ("states", "actions", "start", "delays", "age_time_constant", "theta", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """An instance of the benchmark: its MDP with channels "fast" and "slow", the delays in steps, and tau of the weight exp(-delay/tau)."""
+
+    mdp: Mdp
+    delays: tuple[int, ...]
+    time_constant: Fraction
+
+
+def load_benchmark(path: str | os.PathLike[str]) -> Benchmark:
+    """The instance of a .json or .toml file; errors name the file.
+
+    Keys: transition[s][a][s'], policy[s][a], reward_fast[s][a], reward_slow[s][a], discount, horizon; optional: start[s] (by default
+    uniform), delays (by default 5, 20, 50), age_time_constant (by default 1000), and states and actions, which must fit. `note` and
+    `theta`, the logits of which the policy is the rounded softmax, are not used.
+    """
+    with located(str(path)):
+        return benchmark_of(parse_data(*read_text(path)))
+
+
+def load_mdp(path: str | os.PathLike[str]) -> Mdp:
+    """The MDP of a file, as `load_benchmark` reads it."""
+    return load_benchmark(path).mdp
+
+
+def benchmark_of(data: Mapping[str, Any]) -> Benchmark:
+    """The instance that plain data describe.
+
+    >>> one = {"transition": [[[1]]], "policy": [[1]], "reward_fast": [[0]], "reward_slow": [["1/2"]], "discount": 0, "horizon": 3}
+    >>> benchmark_of(one).delays, benchmark_of(one).mdp.rewards["slow"]
+    ((5, 20, 50), ((Fraction(1, 2),),))
+    >>> benchmark_of({**one, "states": 2})
+    Traceback (most recent call last):
+    exactgrpo.errors.InputError: states: '2': there are 1 of them in 'policy'
+    """
+    _check_keys(data)
+    tables = {FAST: data["reward_fast"], SLOW: data["reward_slow"]}
+    try:
+        mdp = Mdp.of(
+            data["transition"],
+            data["policy"],
+            tables,
+            discount=data["discount"],
+            horizon=data["horizon"],
+            start=data.get("start"),
+        )
+    except InputError as error:  # the file says reward_fast where the library says rewards.fast
+        raise type(error)(error.place.replace("rewards.", "reward_"), error.value, error.rule) from None
+    for key, count in (("states", mdp.states), ("actions", mdp.actions)):
+        if whole(data.get(key, count), key, least=1) != count:
+            raise InputError(key, str(data[key]), f"there are {count} of them in 'policy'")
+    return Benchmark(mdp, checked_delays(data.get("delays", DELAYS)), checked_time_constant(data.get("age_time_constant", TIME_CONSTANT)))
+
+
+def checked_delays(delays: Any, place: str = "delays") -> tuple[int, ...]:
+    """Delays in steps: 1 to 64 different integers from 0 to 10,000.
+
+    >>> checked_delays([5, -1])
+    Traceback (most recent call last):
+    exactgrpo.errors.InputError: delays[1]: -1: an integer of at least 0
+    """
+    row = listed(delays, place)
+    if not row:
+        raise InputError(place, "an empty list", "there is at least one delay")
+    if len(row) > MAX_DELAYS:
+        raise LimitError(place, f"{len(row)} delays", f"at most {MAX_DELAYS} delays")
+    steps = tuple(whole(x, f"{place}[{i}]", least=0) for i, x in enumerate(row))
+    for i, delay in enumerate(steps):
+        if delay > MAX_DELAY:
+            raise LimitError(f"{place}[{i}]", delay, f"at most {MAX_DELAY} steps")
+        if delay in steps[:i]:
+            raise InputError(f"{place}[{i}]", delay, "delays are different")
+    return steps
+
+
+def checked_time_constant(tau: Any) -> Fraction:
+    """tau > 0 of the age weight exp(-delay/tau).
+
+    >>> checked_time_constant("2000/2")
+    Fraction(1000, 1)
+    """
+    number = rational(tau, "age_time_constant")
+    if number <= 0:
+        raise InputError("age_time_constant", short_text(number), "a time constant is positive")
+    return number
+
+
+def _check_keys(data: Mapping[str, Any]) -> None:
+    known = (*_NEEDED, *_MORE)
+    for key in data:
+        if key not in known:
+            near = difflib.get_close_matches(str(key)[:100], known, n=1)
+            raise InputError(str(key), str(key), f"unknown key; did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}")
+    for key in _NEEDED:
+        if key not in data:
+            raise InputError("file", key, "this key is missing")
