@@ -41,9 +41,11 @@ def test_console_sessions_print_what_the_readme_says(arguments: str, shown: str)
 
 
 def test_the_smallest_file_of_the_readme_runs(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "smallest.toml").write_text(text, encoding="utf-8")
+    smallest, delayed = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "smallest.toml").write_text(smallest, encoding="utf-8")
     assert output(f"run {tmp_path / 'smallest.toml'}").startswith("status  complete")
+    (tmp_path / "delayed.toml").write_text(delayed, encoding="utf-8")
+    assert "bias-is-minus-slack" in output(f"verify {tmp_path / 'delayed.toml'}")
 
 
 def test_the_two_commands_of_the_readme_exist() -> None:
