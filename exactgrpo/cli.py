@@ -206,6 +206,29 @@ def schema(kind: str) -> None:
     _print_json(schema_of_updates() if kind == "update" else schema_of_delays())
 
 
+@app.group()
+def fixtures() -> None:
+    """Exact test vectors for other implementations."""
+
+
+@fixtures.command("write")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--topic", "names", multiple=True, metavar="TOPIC", help="Only this topic; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def write_fixtures(folder: Path, names: tuple[str, ...], as_json: bool) -> None:
+    """Write exact test vectors to FOLDER: a JSON file for each topic, their schema, and the protocol in words."""
+    from exactgrpo.fixtures.catalogue import find_topic
+    from exactgrpo.fixtures.files import write_fixtures as write
+
+    with _ticker() as tick:
+        written = write(folder, [find_topic(name) for name in names], tick)
+    if as_json:
+        _print_json({"folder": str(folder), "cases": written})
+    else:
+        for name, count in written.items():
+            click.echo(f"{folder / name}: {count} cases")
+
+
 @app.command()
 def examples() -> None:
     """List the bundled example files."""

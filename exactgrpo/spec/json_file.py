@@ -1,4 +1,4 @@
-"""JSON files that are whole or not there."""
+"""Files, of JSON or other text, that are whole or not there."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     A target ends in .json and is new or a regular file, in a folder that exists and can be written to. A link is refused: it would be
     replaced, not followed.
     """
-    target = Path(path)
-    if target.suffix.lower() != SUFFIX:
+    if Path(path).suffix.lower() != SUFFIX:
         raise InputError("file name", str(path), f"the name of a file that ends in {SUFFIX}")
+    return _free(path)
+
+
+def _free(path: str | os.PathLike[str]) -> Path:
+    target = Path(path)
     mode = stat.S_IFREG
     try:
         with suppress(FileNotFoundError):
@@ -44,12 +48,17 @@ def write_json(path: str | os.PathLike[str], data: Any) -> None:
 
     Whatever happens, the file is either as it was or whole, and no temporary file stays.
     """
-    target = check_target(path)
+    check_target(path)
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text to a file as `write_json` writes JSON, whatever its name ends in."""
+    target = _free(path)
     draft = target.with_name(f".{secrets.token_hex(8)}.tmp")  # named before it is there, so that an interrupt finds it
     try:
-        with draft.open("x", encoding="utf-8") as file:
-            json.dump(data, file, indent=2, ensure_ascii=False, allow_nan=False)
-            file.write("\n")
+        with draft.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
         if target.exists():
             draft.chmod(stat.S_IMODE(target.stat().st_mode))
         draft.replace(target)
