@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from exactgrpo.errors import InputError, LimitError
@@ -19,6 +20,7 @@ DELAYS = (5, 20, 50)
 TIME_CONSTANT = 1000
 MAX_DELAYS = 64
 MAX_DELAY = 10_000
+_BUNDLED = {"3x2": Path(__file__).parents[1] / "examples" / "tabular_3x2.json"}
 _NEEDED = ("discount", "horizon", "transition", "policy", "reward_fast", "reward_slow")
 _MORE = ("states", "actions", "start", "delays", "age_time_constant", "theta", "note")
 
@@ -33,14 +35,17 @@ class Benchmark:
 
 
 def load_benchmark(path: str | os.PathLike[str]) -> Benchmark:
-    """The instance of a .json or .toml file; errors name the file.
+    """The instance of a .json or .toml file, or a bundled one by its name, "3x2"; errors name the file.
 
     Keys: transition[s][a][s'], policy[s][a], reward_fast[s][a], reward_slow[s][a], discount, horizon; optional: start[s] (by default
     uniform), delays (by default 5, 20, 50), age_time_constant (by default 1000), and states and actions, which must fit. `note` and
     `theta`, the logits of which the policy is the rounded softmax, are not used.
+
+    >>> load_benchmark("3x2").delays
+    (5, 20, 50)
     """
     with located(str(path)):
-        return benchmark_of(parse_data(*read_text(path)))
+        return benchmark_of(parse_data(*read_text(_BUNDLED.get(str(path), path))))
 
 
 def load_mdp(path: str | os.PathLike[str]) -> Mdp:
