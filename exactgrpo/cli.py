@@ -138,6 +138,32 @@ def verify(files: tuple[Path, ...], as_json: bool, about: str, everything: bool,
 
 
 @app.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--digits", default=11, type=click.IntRange(1, 10_000), help="Significant digits of decimals.", show_default=True)
+@click.option("--delays", metavar="D,D,...", help="Delays of the slow reward in steps, instead of those of the file.")
+@click.option("--horizon", type=int, help="Steps of a trajectory, instead of those of the file.")
+def benchmark(file: str, as_json: bool, digits: int, delays: str | None, horizon: int | None) -> None:
+    """Compute the tabular benchmark of late rewards exactly: bias, reduction and cost of each estimator.
+
+    FILE is a .json or .toml file with an MDP, a fast and a slow reward; `3x2` is the published one.
+    """
+    from exactgrpo.report.benchmark import benchmark_data, benchmark_parts
+    from exactgrpo.tabular.comparison import compare
+    from exactgrpo.tabular.file import load_benchmark, with_changes
+
+    instance = with_changes(load_benchmark(file), delays=delays, horizon=horizon)
+    with _ticker() as tick:
+        result = compare(instance, progress=tick)
+        tick("digits")
+        output = benchmark_data(result, digits=digits) if as_json else benchmark_parts(result, digits=digits)
+    if as_json:
+        _print_json(output)
+    else:
+        _print(*output)
+
+
+@app.command()
 @click.argument("claim")
 @click.option("--drop", multiple=True, metavar="HYPOTHESIS", help="Leave a hypothesis out; may be repeated.")
 @click.option("--necessary", is_flag=True, help="Drop each hypothesis in turn, and say which are needed.")

@@ -107,13 +107,16 @@ def reductions(
         raise InputError("delays", "an empty list", "there is at least one delay")
     updates = whole(steps, "steps", least=1)
     dropped = bias.norm([ZERO] * len(bias.late))
+    has_bias = dropped != 0
     found = {}
     for name in ESTIMATORS:
         norms = tuple(bias.norm(weights(name, entry, discount=discount, time_constant=time_constant)) for entry in grid)
         by_delay = tuple(None if norm == 0 else dropped / norm for norm in norms)
         ratios = [ratio for ratio in by_delay if ratio is not None]
         mean = sum_of(ratios) / len(grid) if len(ratios) == len(grid) else None
-        found[name] = Reduction(norms, by_delay, mean, dropped * len(grid) / sum_of(norms) if ratios else None, cost(name, grid, updates))
+        shares = [norm / dropped for norm in norms] if has_bias else []
+        of_means = (len(grid) / sum_of(shares) if has_bias else ZERO) if ratios else None
+        found[name] = Reduction(norms, by_delay, mean, of_means, cost(name, grid, updates))
     return found
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,22 @@ def benchmark_of(data: Mapping[str, Any]) -> Benchmark:
         if whole(data.get(key, count), key, least=1) != count:
             raise InputError(key, str(data[key]), f"there are {count} of them in 'policy'")
     return Benchmark(mdp, checked_delays(data.get("delays", DELAYS)), checked_time_constant(data.get("age_time_constant", TIME_CONSTANT)))
+
+
+def with_changes(benchmark: Benchmark, *, delays: str | None = None, horizon: int | None = None) -> Benchmark:
+    """The instance with other delays, as text, and another horizon, where these are given.
+
+    >>> with_changes(load_benchmark("3x2"), delays="1, 2").delays
+    (1, 2)
+    """
+    mdp = benchmark.mdp if horizon is None else benchmark.mdp.with_horizon(horizon)
+    if delays is None:
+        return replace(benchmark, mdp=mdp)
+    words = delays.split(",")
+    for word in words:
+        if not re.fullmatch(r" *[0-9]{1,9} *", word):
+            raise InputError("delays", word, "integers with commas between them, such as 5,20,50")
+    return replace(benchmark, mdp=mdp, delays=checked_delays([int(word) for word in words]))
 
 
 def checked_delays(delays: Any, place: str = "delays") -> tuple[int, ...]:

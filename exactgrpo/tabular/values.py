@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 from exactgrpo.errors import InputError, LimitError
@@ -12,8 +13,8 @@ from exactgrpo.tabular.chain import policy_blocks, state_chain, stationary_law, 
 from exactgrpo.tabular.matrices import matrix, scaled, table, unscaled
 from exactgrpo.tabular.mdp import Law, Mdp, Table, checked_horizon
 
-MAX_WORK = 10**12
-"""Bit operations of a recursion over the steps of a trajectory."""
+MAX_WORK = 4 * 10**11
+"""Bit operations, about, of a recursion over the steps of a trajectory: half a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,10 @@ def scaled_values(mdp: Mdp, rewards: Sequence[Table], steps: int) -> Iterator[tu
 
 def check_work(mdp: Mdp, steps: int, growth: Any) -> None:
     """LimitError if numbers that grow by the factor `growth` at each step would take too long."""
-    if steps**2 * mdp.states**2 * mdp.actions * int(growth).bit_length() > MAX_WORK:
-        rule = "steps^2 states^2 actions (bits of the common denominator) is at most 10^12"
-        raise LimitError("horizon", steps, f"{rule}; here are {mdp.states} states, {mdp.actions} actions, {int(growth).bit_length()} bits")
+    bits, pairs = int(growth).bit_length(), mdp.states * mdp.actions
+    if steps**2 * pairs * (mdp.states + 16) * bits > MAX_WORK:  # 16: the weight of long products beside the recursion
+        most = isqrt(MAX_WORK // (pairs * (mdp.states + 16) * bits))
+        raise LimitError("horizon", steps, f"at most {most} steps for {pairs} pairs of state and action and {bits} bits a step")
 
 
 def _by_state(mdp: Mdp, reward: Table) -> list[Fraction]:
