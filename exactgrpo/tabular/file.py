@@ -137,7 +137,8 @@ def _check_keys(data: Mapping[str, Any]) -> None:
     for key in data:
         if key not in known:
             near = difflib.get_close_matches(str(key)[:100], known, n=1)
-            raise InputError(str(key), str(key), f"unknown key; did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}")
+            hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+            raise InputError(str(key), str(key), f"unknown key; {hint}")
     for key in _NEEDED:
         if key not in data:
             raise InputError("file", key, "this key is missing")
