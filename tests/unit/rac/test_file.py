@@ -82,6 +82,16 @@ def test_weight_one_loses_the_overhang() -> None:
     assert (last.kind, last.left, last.right) == ("follows", F(7, 2), F(7, 2))
 
 
+@given(simplex_points(size=4), st.integers(0, 1), st.integers(1, 4), st.integers(0, 4))
+def test_the_overhang_is_what_is_lost(law: tuple[F, ...], offset: int, horizon: int, drain: int) -> None:
+    table = {"0": str(law[0]), "2": str(law[1]), "5": str(law[2]), "never": str(law[3])}
+    made = model_of(data(horizon=horizon, offset=offset, drain=drain, channels=[{"name": "c", "delay": table}]), Path())
+    arriving = [(t, d, p) for t in range(horizon) for d, p in zip((0, 2, 5), law[:3], strict=True)]
+    lost = horizon * law[3] + sum(p for t, d, p in arriving if t + d + offset >= horizon + drain)
+    last = decide_model(made).claims[-1]
+    assert (last.kind, last.left, last.right) == ("follows", lost, lost)
+
+
 @given(
     simplex_points(size=3),
     rationals(min=0, max=2, denominator=4),
@@ -109,6 +119,19 @@ def test_steps_have_outcomes_of_their_own() -> None:
     made = decide_model(model_of(data(horizon=4, channels=[{"name": "c", "delay": 1}], outcomes=outcomes), Path()))
     assert (made.bias.cumulative, made.bias.by_step) == (0, (-1, -2, 5, -2))
     assert kinds(data(horizon=4, channels=[{"name": "c", "delay": 1}], outcomes=outcomes))["bias-is-minus-slack"] == "follows"
+    mixed = model_of(data(horizon=3, outcomes=[{"probability": 1, "residual": {"c": 5}}, {**outcomes[1], "step": 1}]), Path())
+    assert [outcomes[0].signals[0].residual for outcomes in mixed.outcomes] == [5, 3, 5]
+
+
+def test_contexts_are_read() -> None:
+    # the ratio has mean one and is uncorrelated with the residual over both contexts, in neither of them
+    outcomes = [
+        {"probability": "1/4", "residual": {"c": x}, "ratio": {"c": 1 + x * sign}, "context": name}
+        for name, sign in (("up", 1), ("down", -1))
+        for x in (1, 0)
+    ]
+    answers = {(h.name, h.reading): h.answer for h in decide_model(model_of(data(outcomes=outcomes), Path())).hypotheses}
+    assert (answers["H1", "marginal"], answers["H1", "given the context"]) == ("holds", "fails")
 
 
 DELAYS: list[Any] = [
