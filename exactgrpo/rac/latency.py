@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,10 +12,9 @@ from typing import Any
 from exactgrpo.errors import InputError, LimitError, ParseError
 from exactgrpo.numbers.rational import exact, from_decimal
 from exactgrpo.rac.delay_law import MAX_DELAY, NEVER, DelayLaw
+from exactgrpo.spec.log_file import DECIMAL, MAX_BYTES, csv_rows
 from exactgrpo.spec.reading import located, read_utf8
 
-MAX_BYTES = 64 * 2**20
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 _NOT_FAILED = {"", "0", "false", "no"}
 
 
@@ -46,7 +42,7 @@ def latency_law(
     wanted = dict(where or {})
     with located(str(path)):
         counts: Counter[int | str] = Counter()
-        for line, row in _rows(read_utf8(path, most=MAX_BYTES), [column, *([failed] if failed is not None else []), *wanted]):
+        for line, row in csv_rows(read_utf8(path, most=MAX_BYTES), [column, *([failed] if failed is not None else []), *wanted]):
             if any(row[name] != text for name, text in wanted.items()):
                 continue
             is_lost = not row[column].strip() or (failed is not None and row[failed].strip().lower() not in _NOT_FAILED)
@@ -57,26 +53,8 @@ def latency_law(
         return DelayLaw.of({key: Fraction(number, rows) for key, number in counts.items()}, column)
 
 
-def _rows(text: str, needed: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows with the line that each ends on."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        names = next(reader, [])
-        for name in needed:
-            if names.count(name) != 1:
-                rule = "the column stands twice" if name in names else f"no such column; there are {', '.join(names) or 'none'}"
-                raise InputError("column", name, rule)
-        for row in reader:
-            if len(row) != len(names) and row:
-                raise ParseError(f"line {reader.line_num}", f"{len(row)} entries", f"one for each of the {len(names)} columns")
-            if row:
-                yield reader.line_num, dict(zip(names, row, strict=True))
-    except csv.Error as error:
-        raise ParseError(f"line {reader.line_num}", "", f"CSV: {error}") from None
-
-
 def _delay(text: str, step: Fraction, place: str) -> int:
-    if not _DECIMAL.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         raise ParseError(place, text, "a latency is a decimal number, or empty")
     latency = from_decimal(Decimal(text), place)
     if latency < 0:
