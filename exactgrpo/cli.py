@@ -164,6 +164,30 @@ def benchmark(file: str, as_json: bool, digits: int, delays: str | None, horizon
 
 
 @app.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--fast", required=True, metavar="COLUMN", help="The fast rewards.")
+@click.option("--slow", required=True, metavar="COLUMN", help="The slow rewards.")
+@click.option("--prompt", metavar="COLUMN", help="Rows with the same entry here are a group; without it all rows are one.")
+@click.option("--step", metavar="COLUMN", help="Numbers by which rows are ordered; without it they keep the order of the file.")
+@click.option("--shift", default=1, type=int, help="Rows from a residual to the one that takes it.", show_default=True)
+@click.option("--weight", default="1", help="Weight of a residual that is taken.", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def probe(file: Path, fast: str, slow: str, prompt: str | None, step: str | None, shift: int, weight: str, as_json: bool) -> None:
+    """Run the three checks of late rewards on a batch, exactly: identity kernel, slack scaling, forward injection.
+
+    FILE is a .jsonl or .csv log with fast and slow rewards; rows that lack one are counted and left out.
+    """
+    from exactgrpo.report.probe import probe_data, probe_parts
+    from exactgrpo.tabular.probe import probe as check, read_rewards
+
+    found = check(read_rewards(file, fast=fast, slow=slow, prompt=prompt, step=step), shift=shift, weight=weight)
+    if as_json:
+        _print_json(probe_data(found))
+    else:
+        _print(*probe_parts(found))
+
+
+@app.command()
 @click.argument("claim")
 @click.option("--drop", multiple=True, metavar="HYPOTHESIS", help="Leave a hypothesis out; may be repeated.")
 @click.option("--necessary", is_flag=True, help="Drop each hypothesis in turn, and say which are needed.")
