@@ -13,7 +13,7 @@ from exactgrpo.errors import InputError, LimitError
 from exactgrpo.numbers.inputs import exact_list, listed, whole
 from exactgrpo.spec.log_file import log_double, log_rows
 from exactgrpo.spec.reading import located
-from exactgrpo.tabular.mdp import MAX_BITS, rational
+from exactgrpo.tabular.mdp import MAX_BITS, rational, short_text
 
 MAX_ROWS = 1_000_000
 MAX_REWARD = 10**300
@@ -29,10 +29,10 @@ STATEMENTS = {
         "It says nothing of the slack of a kernel, nor of ratios, delays or learning."
     ),
     "forward_injection": (
-        "A row takes the residual of another one, w times. At w = 1 and over all shifts its error is 2 v, against v + m^2 when dropped: it "
-        "helps exactly if v < m^2, if the scorers differ by an offset m more than by all else. To add m to each fast reward has error v, and "
-        "a group-relative advantage does not see an offset. It does not show a better gradient: on a rollout that does not depend on the "
-        "residual the expected correction is 0."
+        "A row takes the residual of another one, w times. At w = 1 and over all shifts its error is 2 v, against v + m^2 when dropped: "
+        "it helps exactly if v < m^2, if the scorers differ by an offset m more than by all else. To add m to each fast reward has "
+        "error v, and a group-relative advantage does not see an offset. It does not show a better gradient: on a rollout that does not "
+        "depend on the residual the expected correction is 0."
     ),
 }
 """What the checks can and cannot show."""
@@ -81,7 +81,7 @@ class Rewards:
             raise LimitError("rows", rows, f"at most {MAX_ROWS} rows")
         greatest = max(abs(x) for group in kept for pair in group for x in pair)
         if greatest > MAX_REWARD:
-            raise LimitError("rewards", greatest, "at most 10^300 in absolute value")
+            raise LimitError("rewards", short_text(greatest), "at most 10^300 in absolute value")
         common = 1
         for denominator in {x.denominator for group in kept for pair in group for x in pair}:
             common = lcm(common, denominator)
