@@ -175,7 +175,8 @@ def benchmark(file: str, as_json: bool, digits: int, delays: str | None, horizon
 def probe(file: Path, fast: str, slow: str, prompt: str | None, step: str | None, shift: int, weight: str, as_json: bool) -> None:
     """Run the three checks of late rewards on a batch, exactly: identity kernel, slack scaling, forward injection.
 
-    FILE is a .jsonl or .csv log with fast and slow rewards; rows that lack one are counted and left out.
+    FILE is a .jsonl or .csv log with fast and slow rewards; rows that lack one are counted and left out. `two_judges` is a real one with
+    the columns judge_fast and oracle_slow.
     """
     from exactgrpo.report.probe import probe_data, probe_parts
     from exactgrpo.tabular.probe import probe as check, read_rewards

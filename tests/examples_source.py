@@ -1,7 +1,8 @@
 """Writes the example files that are too large to write by hand: `python -m tests.examples_source [LOGGED_ROWS.jsonl]`.
 
 `large_softmax.toml` follows from nothing but SHA-256; a test re-derives it byte for byte. `logged_groups.toml` is a selection of
-fields of a public data set, whose rows are an argument: one JSON object on each line with group, policy and judge_fast.
+fields of a public data set, whose rows are an argument: one JSON object on each line with group, policy, judge_fast and oracle_slow.
+So is `two_judges.jsonl`.
 """
 
 from __future__ import annotations
@@ -88,6 +89,15 @@ def logged_groups(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def two_judges(rows: list[dict[str, str | None]]) -> str:
+    lines = []
+    for row in rows:
+        names = ", ".join(f'"{key}": {json.dumps(row[key])}' for key in ("group", "policy"))
+        scores = ", ".join(f'"{key}": {"null" if row[key] is None else row[key]}' for key in ("judge_fast", "oracle_slow"))
+        lines.append(f"{{{names}, {scores}}}\n")
+    return "".join(lines)
+
+
 def decimal(value: int, places: int) -> str:
     """value / 10^places, without closing zeros.
 
@@ -104,6 +114,7 @@ def main() -> None:
         with open(path, encoding="utf-8") as lines:
             rows = [json.loads(line, parse_float=str, parse_int=str) for line in lines]
         (EXAMPLES / "logged_groups.toml").write_text(logged_groups(rows), encoding="utf-8")
+        (EXAMPLES / "two_judges.jsonl").write_text(two_judges(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from pathlib import Path
 from typing import Any
 
 from exactgrpo.errors import InputError, LimitError
@@ -36,6 +37,8 @@ STATEMENTS = {
     ),
 }
 """What the checks can and cannot show."""
+
+_BUNDLED = {"two_judges": Path(__file__).parents[1] / "examples" / "two_judges.jsonl"}
 
 Pair = tuple[Fraction, Fraction]
 
@@ -169,7 +172,8 @@ class Probe:
 
 
 def read_rewards(path: str | os.PathLike[str], *, fast: str, slow: str, prompt: str | None = None, step: str | None = None) -> Rewards:
-    """The rewards of a .csv or .jsonl log, as the doubles that it prints; rows that lack one are counted and left out.
+    """The rewards of a .csv or .jsonl log, as the doubles that it prints; rows that lack one are counted and left out. "two_judges" is a
+    bundled log.
 
     `fast`, `slow`, `prompt` and `step` name columns. Rows keep the order of the file, or that of the numbers in `step`; rows of a prompt
     are a group. A reward is missing if it is null, empty, or the row has no such entry; NaN is no reward. Errors name file and line.
@@ -186,7 +190,7 @@ def read_rewards(path: str | os.PathLike[str], *, fast: str, slow: str, prompt: 
             raise InputError("slow", slow, "another column than the fast reward")
         read: list[tuple[Fraction, str, Pair]] = []
         rows = missing_fast = missing_slow = 0
-        for line, row in log_rows(path, [fast, slow, *(name for name in (prompt, step) if name is not None)]):
+        for line, row in log_rows(_BUNDLED.get(str(path), path), [fast, slow, *(name for name in (prompt, step) if name is not None)]):
             rows += 1
             if rows > MAX_ROWS:
                 raise LimitError(f"line {line}", f"row {rows}", f"at most {MAX_ROWS} rows")

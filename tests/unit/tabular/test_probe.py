@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import assume, given, strategies as st
 
+import exactgrpo.cli
 import exactgrpo.tabular.probe
 from exactgrpo import InputError, LimitError
 from exactgrpo.cli import app
@@ -311,6 +312,35 @@ def test_bad_batches_in_one_line(table: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         Rewards.of(table)
     assert str(caught.value).startswith(message)
+
+
+# ---- two real judges
+
+
+def test_two_judges_by_decimals() -> None:
+    """In hundredths of the scores that the log prints: the doubles are off by less than 10^-16."""
+    path = Path(exactgrpo.cli.EXAMPLES) / "two_judges.jsonl"
+    rows = [json.loads(line, parse_float=F, parse_int=F) for line in path.read_text(encoding="utf-8").splitlines()]
+    residuals = [row["oracle_slow"] - row["judge_fast"] for row in rows if row["oracle_slow"] is not None]
+    n, mean = len(residuals), sum(residuals) / len(residuals)
+    found = probe(read_rewards("two_judges", fast="judge_fast", slow="oracle_slow"))
+    assert (
+        (found.rewards.rows, found.rewards.complete, found.rewards.missing_fast, found.rewards.missing_slow)
+        == (504, n, 0, 4)
+        == (504, 500, 0, 4)
+    )
+    injection = _injection(found)
+    close = F(1, 10**14)
+    assert abs(injection.squared_mean - mean**2) < close
+    assert abs(injection.variance - sum((x - mean) ** 2 for x in residuals) / n) < close
+    assert abs(injection.error - sum((residuals[i - 1] - residuals[i]) ** 2 for i in range(n)) / n) < close
+    assert (injection.helps, injection.helps_on_average) == (False, False)
+    assert (round(float(injection.variance), 5), round(float(injection.squared_mean), 5)) == (0.0258, 0.00432)
+
+
+def test_two_judges_group_by_group_do_not_help_either() -> None:
+    injection = _injection(probe(read_rewards("two_judges", fast="judge_fast", slow="oracle_slow", prompt="group")))
+    assert (injection.rows, injection.left_out, injection.helps, injection.helps_on_average) == (499, 1, False, False)
 
 
 # ---- the command
