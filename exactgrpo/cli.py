@@ -189,8 +189,25 @@ def probe(file: Path, fast: str, slow: str, prompt: str | None, step: str | None
 
 
 @app.command()
+@click.option("--size", "sizes", multiple=True, type=click.Choice(["3x2", "5x3", "10x5", "20x8"]), help="Default: all; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def grid(sizes: tuple[str, ...], as_json: bool) -> None:
+    """Compute the reductions of RAC over topologies, delay laws of one mean, and sizes, and prove why the law hardly matters."""
+    from exactgrpo.report.grid import grid_data, grid_parts
+    from exactgrpo.tabular.grid import grid as cells_of
+    from exactgrpo.tabular.published import SIZES
+
+    with _ticker() as tick:
+        cells = cells_of(sizes=[size for size in SIZES if not sizes or "{}x{}".format(*size) in sizes], progress=tick)
+    if as_json:
+        _print_json(grid_data(cells))
+    else:
+        _print(*grid_parts(cells))
+
+
+@app.command()
 @click.argument("claim")
-@click.option("--drop", multiple=True, metavar="HYPOTHESIS", help="Leave a hypothesis out; may be repeated.")
+@click.option("--drop", multiple=True, metavar="HYPOTHESIS", help="Leave out the hypothesis whose name begins so; may be repeated.")
 @click.option("--necessary", is_flag=True, help="Drop each hypothesis in turn, and say which are needed.")
 @click.option("--seconds", default=10.0, type=float, help="Time for each search.", show_default=True)
 @click.option("--seed", default=0, type=int, help="Seed of the search.", show_default=True)
