@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction as F
 from typing import Any
 
@@ -56,6 +57,23 @@ def test_laws_have_exactly_the_mean(name: str, mean: int) -> None:
     assert law.mean() == mean
     assert law.never == 0
     assert law.largest <= 4 * mean
+
+
+@pytest.mark.parametrize(
+    ("name", "below"),
+    [
+        ("gaussian", lambda x: math.erfc((50 - x) / 12.5 / math.sqrt(2)) / 2),
+        ("log-normal", lambda x: math.erfc((math.log(50) - 1 / 8 - math.log(x)) / 0.5 / math.sqrt(2)) / 2 if x > 0 else 0),
+        ("pareto", lambda x: 1 - (100 / 3 / x) ** 3 if x > 100 / 3 else 0),
+        ("cauchy", lambda x: math.atan((x - 50) / 5) / math.pi),
+    ],
+)
+def test_laws_have_nearly_the_variance_of_their_cells(name: str, below: Callable[[float], float]) -> None:
+    """Matching the mean moves little mass."""
+    masses = [below(d + 0.5) - below(d - 0.5) for d in range(201)]
+    mean = sum(d * p for d, p in enumerate(masses)) / sum(masses)
+    variance = sum((d - mean) ** 2 * p for d, p in enumerate(masses)) / sum(masses)
+    assert delay_law(name, 50).variance().to_float64() == pytest.approx(variance, rel=1e-3)
 
 
 def test_canonical_and_deterministic_is_the_benchmark(small: list[Cell]) -> None:

@@ -52,6 +52,31 @@ def test_draws_are_those_of_choice_with_masses_of_zero(mdp: Mdp, seed: int) -> N
     assert tuple(x.tolist() for x in draw(mdp, seed, trajectories=5)) == _literally(mdp, seed, 5)
 
 
+class _Fixed:
+    """A generator that always draws the first state and this uniform number."""
+
+    def __init__(self, uniform: float) -> None:
+        self.uniform = uniform
+
+    def integers(self, low: int, high: int) -> int:
+        return low
+
+    def random(self, shape: tuple[int, ...]) -> Any:
+        return np.full(shape, self.uniform)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.1, 0.3, 1 - 2**-53])
+def test_draws_on_the_edge_of_a_cell_are_those_of_choice(monkeypatch: pytest.MonkeyPatch, uniform: float) -> None:
+    """`choice` divides the cumulated masses by the last, which is 1 - 2^-53 for ten tenths, and then looks right of equal ones."""
+    tenths = [F(1, 10)] * 10
+    mdp = Mdp.of([[tenths] * 10] * 10, [tenths] * 10, {"fast": [[0] * 10] * 10}, discount=0, horizon=1)
+    cumulated = np.cumsum([0.1] * 10)
+    assert cumulated[-1] < 1
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: _Fixed(uniform))
+    actions = draw(mdp, 0, trajectories=2)[1]
+    assert actions.tolist() == [[int((cumulated / cumulated[-1]).searchsorted(uniform, side="right"))]] * 2
+
+
 @settings(max_examples=40)
 @given(mdps(states=3, actions=3, horizon=4), st.integers(0, 2**32))
 def test_gradients_of_trajectories_by_the_formula_in_rationals(mdp: Mdp, seed: int) -> None:
