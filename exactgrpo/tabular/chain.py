@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from math import lcm
 
-from exactgrpo.errors import InputError
-from exactgrpo.tabular.matrices import matrix, scaled, table, unscaled
+from exactgrpo.errors import InputError, LimitError
+from exactgrpo.tabular.matrices import matrix, table
 from exactgrpo.tabular.mdp import Law, Mdp, Table, checked_horizon
+
+MAX_GROWTH = 1 << 19
+"""Bits of a number after all steps."""
+MAX_KEPT = 1 << 31
+"""Bits of all numbers that are kept together."""
 
 
 def state_chain(mdp: Mdp) -> Table:
@@ -71,18 +76,20 @@ def occupancies(mdp: Mdp, steps: int | None = None) -> Table:
     >>> occupancies(Mdp.of([[[0, 1]], [[1, 0]]], [[1], [1]], {"r": [[0], [0]]}, discount=0, horizon=2, start=[1, 0]))
     ((Fraction(1, 1), Fraction(0, 1)), (Fraction(0, 1), Fraction(1, 1)))
     """
-    laws, denominator, factor = scaled_occupancies(mdp, mdp.horizon if steps is None else checked_horizon(steps))
-    return tuple(unscaled(law, denominator * factor**t, mdp.states)[0] for t, law in enumerate(laws))
-
-
-def scaled_occupancies(mdp: Mdp, steps: int) -> tuple[list[list[Any]], Any, Any]:
-    """The same as FLINT integers: the law of step t is its integers over c D^t; returned with c and D."""
-    law, denominator = scaled([mdp.start])
-    policy, policy_factor = scaled(policy_blocks(mdp))
-    transition, factor = scaled(transition_rows(mdp))
-    chain = policy * transition
-    laws = [law.entries()]
-    for _ in range(steps - 1):
+    count = mdp.horizon if steps is None else checked_horizon(steps)
+    check_growth(mdp, count, kept=count * mdp.states)
+    chain, law = matrix(state_chain(mdp)), matrix([mdp.start])
+    laws = [law]
+    for _ in range(count - 1):
         law = law * chain
-        laws.append(law.entries())
-    return laws, denominator, policy_factor * factor
+        laws.append(law)
+    return tuple(row for law in laws for row in table(law))
+
+
+def check_growth(mdp: Mdp, steps: int, *, kept: int = 1) -> None:
+    """LimitError if exact numbers that grow with each step would become too long, `kept` of them being kept."""
+    masses = [x.denominator for rows in (*mdp.transition, mdp.policy) for row in rows for x in row]
+    bits = 2 * lcm(*masses).bit_length() + mdp.discount.denominator.bit_length()
+    most = min(MAX_GROWTH, MAX_KEPT // kept) // bits
+    if steps > most:
+        raise LimitError("horizon", steps, f"at most {most} steps, for each lengthens the numbers by up to {bits} bits")

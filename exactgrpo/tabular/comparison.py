@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 
 from exactgrpo.errors import LimitError
-from exactgrpo.field.inputs import sum_of
 from exactgrpo.numbers.real import Real
 from exactgrpo.tabular.estimators import Delays, Reduction, break_even_delay, decide_smaller_bias, reductions
 from exactgrpo.tabular.file import FAST, SLOW, Benchmark
@@ -20,7 +19,7 @@ from exactgrpo.tabular.gradients import (
     reference_gradient,
 )
 from exactgrpo.tabular.mdp import Table
-from exactgrpo.tabular.policy_bias import PolicyBias, limit_bias, policy_bias
+from exactgrpo.tabular.policy_bias import PolicyBias, inner_products, limit_bias, policy_bias
 
 HORIZONS = (10, 50, 200)
 RAC, WAITING = "rac", "wait_for_slow"
@@ -126,16 +125,12 @@ def _directions(benchmark: Benchmark, target: Table) -> tuple[Direction, ...]:
         "return within the horizon": finite_gradient(mdp, reward),
         "average reward": average_gradient(mdp, reward),
     }
-    size = _product(target, target).sqrt()
-    found = []
-    for name, gradient in gradients.items():
-        norm = _product(gradient, gradient).sqrt()
-        found.append(Direction(name, norm, None if norm == 0 or size == 0 else _product(gradient, target) / (norm * size)))
-    return tuple(found)
-
-
-def _product(a: Table, b: Table) -> Real:
-    return sum_of([Real(x * y) for row, other in zip(a, b, strict=True) for x, y in zip(row, other, strict=True)])
+    products = inner_products(list(gradients.values()))
+    norms = [Real(row[i]).sqrt() for i, row in enumerate(products)]
+    return tuple(
+        Direction(name, norm, None if 0 in (products[0][0], products[i][i]) else Real(products[0][i]) / (norms[0] * norm))
+        for i, (name, norm) in enumerate(zip(gradients, norms, strict=True))
+    )
 
 
 def _nothing(gradient: Table) -> Table:

@@ -7,14 +7,15 @@ is sum over states of a weight(s) pi(b|s) (Q(s,b) - V(s)); they differ in the we
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+from typing import Any
 
-from flint import fmpz
+from flint import fmpz_mat
 
-from exactgrpo.tabular.chain import scaled_occupancies, state_chain, stationary_law
-from exactgrpo.tabular.matrices import matrix, table, unscaled
+from exactgrpo.tabular.chain import check_growth, policy_blocks, state_chain, stationary_law, transition_rows
+from exactgrpo.tabular.doubling import power_sums
+from exactgrpo.tabular.matrices import matrix, scaled, table, unscaled
 from exactgrpo.tabular.mdp import Law, Mdp, Table
-from exactgrpo.tabular.values import Values, differential_values, scaled_values, values
+from exactgrpo.tabular.values import Values, check_reward, differential_values, values
 
 
 def estimator_gradients(mdp: Mdp, rewards: Sequence[Table]) -> list[Table]:
@@ -27,7 +28,7 @@ def estimator_gradients(mdp: Mdp, rewards: Sequence[Table]) -> list[Table]:
     >>> estimator_gradients(mdp, [mdp.reward()])
     [((Fraction(-1, 4), Fraction(1, 4)),)]
     """
-    return _finite(mdp, rewards, discounts=False, factor=Fraction(1, mdp.horizon))
+    return _finite(mdp, rewards, discounts=False, divisor=mdp.horizon)
 
 
 def finite_gradient(mdp: Mdp, reward: Table) -> Table:
@@ -37,7 +38,7 @@ def finite_gradient(mdp: Mdp, reward: Table) -> Table:
     >>> finite_gradient(mdp, mdp.reward())
     ((Fraction(-3, 8), Fraction(3, 8)),)
     """
-    (gradient,) = _finite(mdp, [reward], discounts=True, factor=Fraction(1))
+    (gradient,) = _finite(mdp, [reward], discounts=True, divisor=1)
     return gradient
 
 
@@ -94,26 +95,46 @@ def _weighted(mdp: Mdp, weights: Law, of: Values) -> Table:
     return tuple(tuple(weight * p * x for p, x in zip(masses, row, strict=True)) for weight, masses, row in rows)
 
 
-def _finite(mdp: Mdp, rewards: Sequence[Table], *, discounts: bool, factor: Fraction) -> list[Table]:
-    """factor sum_t w^t d_t(s) pi(b|s) (Q_{T-t}(s,b) - V_{T-t}(s)) for each reward, w = gamma if it `discounts`, else 1.
+def _finite(mdp: Mdp, rewards: Sequence[Table], *, discounts: bool, divisor: int) -> list[Table]:
+    """sum_t w^t d_t(s) pi(b|s) (Q_{T-t}(s,b) - V_{T-t}(s)) / divisor for each reward, w = gamma if it `discounts`, else 1.
 
-    In integers: d_t has the denominator c D^t, the advantage of n steps e (g D)^(n-1), with g that of gamma. Their product for n = T - t,
-    times g^t w^t, which is an integer, is over c e (g D)^(T-1) for each t.
+    As Q_n = r + gamma P V_{n-1}, what has to be summed is w^t d_t and w^t d_t V_{T-1-t}. The column (V_n, 1) is the n-th power of the
+    matrix with rows (gamma P_pi, r_pi) and (0, 1), applied to (0, 1), so both are entries of one `power_sums`. In integers: all matrices
+    have the denominator `step`, that of gamma P_pi.
     """
-    actions, columns, gamma = mdp.actions, len(rewards), mdp.discount
-    step_factor = fmpz(gamma.numerator if discounts else gamma.denominator)
-    steps = list(scaled_values(mdp, rewards, mdp.horizon))
-    laws, start_denominator, _ = scaled_occupancies(mdp, mdp.horizon)
-    sums = [fmpz(0)] * (mdp.states * actions * columns)
-    for t, (law, (q, v, _)) in enumerate(zip(laws, reversed(steps), strict=True)):
-        q_entries, v_entries = q.entries(), v.entries()
-        for s, mass in enumerate(law):
-            weight = mass * step_factor**t
-            for i in range(s * actions * columns, (s + 1) * actions * columns):
-                sums[i] += weight * (q_entries[i] - v_entries[s * columns + i % columns])
-    denominator = start_denominator * steps[-1][2]
-    gradients = [unscaled(sums[k::columns], denominator, actions) for k in range(columns)]
-    return [
-        tuple(tuple(factor * p * x for p, x in zip(masses, row, strict=True)) for masses, row in zip(mdp.policy, gradient, strict=True))
-        for gradient in gradients
-    ]
+    for of_channel in rewards:
+        check_reward(mdp, of_channel)
+    check_growth(mdp, mdp.horizon)
+    states, actions, gamma, channels = mdp.states, mdp.actions, mdp.discount, len(rewards)
+    policy, policy_factor = scaled(mdp.policy)
+    transition, factor = scaled(transition_rows(mdp))
+    start, start_factor = scaled([mdp.start])
+    reward, reward_factor = scaled([row for of_channel in rewards for row in of_channel])
+    step = gamma.denominator * factor * policy_factor
+    chain = scaled(policy_blocks(mdp))[0] * transition
+    law = chain.transpose() * (gamma.numerator if discounts else gamma.denominator)
+    mean = [[sum(policy[s, a] * reward[k * states + s, a] for a in range(actions)) for s in range(states)] for k in range(channels)]
+    size = states + channels
+    ahead, first = fmpz_mat(size, size), [fmpz_mat(states, size) for _ in rewards]
+    for s in range(states):
+        for t in range(states):
+            ahead[s, t] = chain[t, s] * gamma.numerator
+    for k in range(channels):
+        ahead[states + k, states + k] = step
+        for s in range(states):
+            ahead[states + k, s] = mean[k][s] * gamma.denominator * factor
+            first[k][s, states + k] = start[0, s]
+    denominator = step ** (mdp.horizon - 1) * start_factor * reward_factor * gamma.denominator * factor * policy_factor**2 * divisor
+    gradients = []
+    for k, sums in enumerate(power_sums(law, first, ahead, mdp.horizon)):
+        entries: list[Any] = []
+        for s in range(states):
+            now, later = sums[s, states + k] * gamma.denominator * factor, [sums[s, t] * gamma.numerator for t in range(states)]
+            q = [
+                reward[k * states + s, a] * now + sum(transition[s * actions + a, t] * x for t, x in enumerate(later))
+                for a in range(actions)
+            ]
+            v = sum(policy[s, a] * x for a, x in enumerate(q))
+            entries += [policy[s, a] * (policy_factor * x - v) for a, x in enumerate(q)]
+        gradients.append(unscaled(entries, denominator, actions))
+    return gradients

@@ -28,9 +28,11 @@ class PolicyBias:
     @classmethod
     def of(cls, on_time: Table, late: Sequence[tuple[str, Table]], target: Table) -> PolicyBias:
         """From gradients, which are tables of one shape."""
-        vectors = [[x - y for x, y in zip(_flat(on_time), _flat(target), strict=True)], *(_flat(gradient) for _, gradient in late)]
-        rows = matrix(vectors)
-        return cls(tuple(name for name, _ in late), table(rows * rows.transpose()))
+        products = inner_products([on_time, target, *(gradient for _, gradient in late)])
+        (g, cross, *_), (_, t, *_) = products[:2]
+        first = (g - 2 * cross + t, *(products[0][k] - products[1][k] for k in range(2, len(products))))
+        rest = tuple((x, *row[2:]) for x, row in zip(first[1:], products[2:], strict=True))
+        return cls(tuple(name for name, _ in late), (first, *rest))
 
     def squared(self, weights: Sequence[Any]) -> Real:
         """The square of the norm, a quadratic polynomial of the weights, one for each late channel."""
@@ -112,5 +114,11 @@ def _split(mdp: Mdp, late: Sequence[str]) -> tuple[tuple[str, ...], Table]:
     return names, mdp.reward(*on_time) if on_time else nothing
 
 
-def _flat(gradient: Table) -> list[Fraction]:
-    return [x for row in gradient for x in row]
+def inner_products(gradients: Sequence[Table]) -> Table:
+    """Of each gradient with each.
+
+    >>> inner_products([((Fraction(1), Fraction(2)),), ((Fraction(3), Fraction(0)),)])
+    ((Fraction(5, 1), Fraction(3, 1)), (Fraction(3, 1), Fraction(9, 1)))
+    """
+    rows = matrix([[x for row in gradient for x in row] for gradient in gradients])
+    return table(rows * rows.transpose())

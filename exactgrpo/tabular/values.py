@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
 from typing import Any
 
-from exactgrpo.errors import InputError, LimitError
-from exactgrpo.tabular.chain import policy_blocks, state_chain, stationary_law, transition_rows
-from exactgrpo.tabular.matrices import matrix, scaled, table, unscaled
-from exactgrpo.tabular.mdp import Law, Mdp, Table, checked_horizon
+from flint import fmpq
 
-MAX_WORK = 4 * 10**11
-"""Bit operations, about, of a recursion over the steps of a trajectory: half a minute."""
+from exactgrpo.errors import InputError
+from exactgrpo.tabular.chain import check_growth, policy_blocks, state_chain, stationary_law, transition_rows
+from exactgrpo.tabular.matrices import matrix, table
+from exactgrpo.tabular.mdp import Law, Mdp, Table, checked_horizon
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ def differential_values(mdp: Mdp, reward: Table) -> tuple[Fraction, Values]:
 
 
 def _values(mdp: Mdp, reward: Table, average: Fraction, gamma: Fraction, system: Any) -> Values:
-    _check_reward(mdp, reward)
+    check_reward(mdp, reward)
     v = system.solve(matrix([[x - average] for x in _by_state(mdp, reward)]))
     following = [x for (x,) in table(matrix(transition_rows(mdp)) * v)]
     q = tuple(tuple(x - average + gamma * following[s * mdp.actions + a] for a, x in enumerate(row)) for s, row in enumerate(reward))
@@ -75,42 +72,22 @@ def finite_values(mdp: Mdp, reward: Table, steps: int | None = None) -> Values:
     ((Fraction(1, 4), Fraction(5, 4)),)
     """
     count = mdp.horizon if steps is None else checked_horizon(steps)
-    *_, (q, v, denominator) = scaled_values(mdp, [reward], count)
-    return Values(unscaled(q.entries(), denominator, mdp.actions), unscaled(v.entries(), denominator, mdp.states)[0])
-
-
-def scaled_values(mdp: Mdp, rewards: Sequence[Table], steps: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Q (a row for each state and action) and V (a row for each state) of 1, 2, ..., `steps` steps, a column for each reward.
-
-    Both are fmpz_mat over a denominator e (g D)^(n-1), returned as the third item; D as in `scaled_occupancies`, g that of the discount.
-    """
-    for reward in rewards:
-        _check_reward(mdp, reward)
-    r, reward_factor = scaled([[table[s][a] for table in rewards] for s in range(mdp.states) for a in range(mdp.actions)])
-    policy, policy_factor = scaled(policy_blocks(mdp))
-    transition, factor = scaled(transition_rows(mdp))
-    ahead, growth = transition * mdp.discount.numerator, policy_factor * factor * mdp.discount.denominator
-    check_work(mdp, steps, growth)
-    scale, q = 1, r
-    for _ in range(steps):
-        v = policy * q
-        yield q * policy_factor, v, reward_factor * policy_factor * scale
-        scale *= growth
-        q = r * scale + ahead * v
-
-
-def check_work(mdp: Mdp, steps: int, growth: Any) -> None:
-    """LimitError if numbers that grow by the factor `growth` at each step would take too long."""
-    bits, pairs = int(growth).bit_length(), mdp.states * mdp.actions
-    if steps**2 * pairs * (mdp.states + 16) * bits > MAX_WORK:  # 16: the weight of long products beside the recursion
-        most = isqrt(MAX_WORK // (pairs * (mdp.states + 16) * bits))
-        raise LimitError("horizon", steps, f"at most {most} steps for {pairs} pairs of state and action and {bits} bits a step")
+    check_reward(mdp, reward)
+    check_growth(mdp, count)
+    policy, transition = matrix(policy_blocks(mdp)), matrix(transition_rows(mdp))
+    gamma, now = fmpq(mdp.discount.numerator, mdp.discount.denominator), matrix([[x] for row in reward for x in row])
+    q = now
+    for _ in range(count - 1):
+        q = now + transition * (policy * q) * gamma
+    (entries,), (v,) = table(q.transpose()), table((policy * q).transpose())
+    return Values(tuple(entries[i : i + mdp.actions] for i in range(0, len(entries), mdp.actions)), v)
 
 
 def _by_state(mdp: Mdp, reward: Table) -> list[Fraction]:
     return [sum((p * x for p, x in zip(masses, row, strict=True)), Fraction(0)) for masses, row in zip(mdp.policy, reward, strict=True)]
 
 
-def _check_reward(mdp: Mdp, reward: Table) -> None:
+def check_reward(mdp: Mdp, reward: Table) -> None:
+    """InputError unless the table has the shape of the MDP."""
     if len(reward) != mdp.states or any(len(row) != mdp.actions for row in reward):
         raise InputError("reward", f"{len(reward)} rows", f"a table of {mdp.states} states and {mdp.actions} actions; see Mdp.reward")

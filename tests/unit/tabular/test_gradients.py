@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tabular_mdps import mdps, trajectories
 
 from exactgrpo import InputError, LimitError
-from exactgrpo.tabular.chain import stationary_law
+from exactgrpo.tabular.chain import occupancies, stationary_law
 from exactgrpo.tabular.file import load_mdp
 from exactgrpo.tabular.gradients import (
     average_gradient,
@@ -72,6 +72,33 @@ def test_finite_values_are_means_over_all_trajectories(mdp: Mdp) -> None:
     )
     found = finite_values(mdp, mdp.rewards["slow"])
     assert sum(p * v for p, v in zip(mdp.start, found.v, strict=True)) == mean
+
+
+# ---- dynamic programming, step by step
+
+
+@settings(deadline=None)
+@given(mdps(states=3, horizon=33))
+def test_the_gradients_are_sums_over_steps(mdp: Mdp) -> None:
+    check_by_steps(mdp)
+
+
+def test_the_gradients_of_the_published_instance_are_sums_over_steps() -> None:
+    check_by_steps(load_mdp("3x2"))
+
+
+def check_by_steps(mdp: Mdp) -> None:
+    laws = occupancies(mdp)
+    advantages = [finite_values(mdp, mdp.rewards["slow"], mdp.horizon - t).advantages for t in range(mdp.horizon)]
+    for discount, scale, found in (
+        (F(1), F(1, mdp.horizon), estimator_gradients(mdp, [mdp.rewards["fast"], mdp.rewards["slow"]])[1]),
+        (mdp.discount, F(1), finite_gradient(mdp, mdp.rewards["slow"])),
+    ):
+        expected = tuple(
+            tuple(scale * p * sum(discount**t * law[s] * advantages[t][s][a] for t, law in enumerate(laws)) for a, p in enumerate(masses))
+            for s, masses in enumerate(mdp.policy)
+        )
+        assert found == expected
 
 
 # ---- derivatives by SymPy
@@ -201,8 +228,10 @@ def test_the_published_instance_in_doubles() -> None:
 
 
 def test_work_is_bounded_before_it_starts() -> None:
-    with pytest.raises(LimitError, match="horizon: 10000: at most 5476 steps"):
-        finite_values(load_mdp("3x2"), load_mdp("3x2").reward(), 10_000)
+    mdp = load_mdp("3x2").with_horizon(10_000)
+    for call in (lambda: finite_values(mdp, mdp.reward()), lambda: finite_gradient(mdp, mdp.reward()), lambda: occupancies(mdp)):
+        with pytest.raises(LimitError, match=r"horizon: 10000: at most [0-9]+ steps"):
+            call()
 
 
 def test_a_reward_of_another_shape_is_refused() -> None:
