@@ -223,6 +223,7 @@ def falsify(claim: str, drop: tuple[str, ...], necessary: bool, seconds: float, 
     from exactgrpo.spec.json_file import check_target
 
     asked = find_claim(claim)
+    drop = tuple(map(asked.hypothesis, drop))
     checked_seconds(seconds)
     if out is not None:
         check_target(out)

@@ -96,6 +96,14 @@ class Claim:
         yield from ((f"hypothesis {name!r}", predicate) for name, predicate in self.hypotheses.items())
         yield from (("left", self.left), ("right", self.right)) if self.conclusion is None else (("conclusion", self.conclusion),)
 
+    def hypothesis(self, name: str) -> str:
+        """The hypothesis of this name, or the only one whose name begins so; ClaimError otherwise."""
+        found = [known for known in self.hypotheses if known == name] or [x for x in self.hypotheses if name and x.startswith(str(name))]
+        if len(found) != 1:
+            rule = f"a hypothesis of the claim: {', '.join(self.hypotheses) or 'it has none'}"
+            raise ClaimError(f"claim {self.id!r}: dropped hypothesis", name, rule)
+        return found[0]
+
     def satisfied(self, instance: Instance, *, without: Sequence[str] = ()) -> bool:
         """Whether the instance satisfies the hypotheses, those named in `without` dropped."""
         return all(self.hypothesis_holds(name, instance) for name in self.hypotheses if name not in without)

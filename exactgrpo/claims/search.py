@@ -130,10 +130,7 @@ def search(
     """
     if not isinstance(claim, Claim):
         raise InputError("claim", claim, "a Claim; find_claim(id) gives a bundled one")
-    for name in listed(without, "drop", "a list of hypotheses"):
-        if name not in claim.hypotheses:
-            rule = f"a hypothesis of the claim: {', '.join(claim.hypotheses) or 'it has none'}"
-            raise ClaimError(f"claim {claim.id!r}: dropped hypothesis", name, rule)
+    without = [claim.hypothesis(name) for name in listed(without, "drop", "a list of hypotheses")]
     seen = Search(found=found)
     instances, deadline = whole(instances, "instances", least=1), time.monotonic() + checked_seconds(seconds)
     try:

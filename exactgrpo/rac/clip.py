@@ -41,7 +41,10 @@ def clipped_ratio(rho: Any, *, ceiling: Any = None, floor: Any = None) -> Real:
     [Real('4/5'), Real('1'), Real('6/5')]
     """
     low, high = clip_range(ceiling, floor)
-    return _clipped(positive(rho, "rho", "a ratio of positive masses is positive"), low, high)
+    ratio = Real.of(rho, "rho")
+    if ratio < 0:
+        raise InputError("rho", repr(ratio), "a ratio is not negative")
+    return _clipped(ratio, low, high)
 
 
 def clip_range(ceiling: Any, floor: Any) -> tuple[Real | None, Real | None]:

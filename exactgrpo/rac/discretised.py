@@ -207,5 +207,5 @@ _LAWS: dict[str, _Law] = {
     "cauchy": _Law(_cauchy, {"location": False, "scale": True}, "location", lambda mean, numbers: mean),
     "exponential": _Law(_exponential, {"scale": True}, "scale", lambda mean, numbers: _positive_mean(mean)),
 }
-PARAMETERS = {name: tuple(law.parameters) for name, law in _LAWS.items()}
-"""The parameters of each law, beside `max` and `mean`."""
+PARAMETERS = {name: ([key for key in law.parameters if key != law.free], law.free) for name, law in _LAWS.items()}
+"""The parameters of each law beside `max`, and the one that a mean can stand for."""

@@ -12,7 +12,7 @@ from exactgrpo.errors import InputError
 from exactgrpo.numbers.inputs import whole
 from exactgrpo.numbers.real import Real
 from exactgrpo.rac import age
-from exactgrpo.rac.clip import clip_range
+from exactgrpo.rac.clip import clip_range, clipped_ratio
 from exactgrpo.rac.delay_law import DelayLaw
 from exactgrpo.rac.discretised import PARAMETERS, discretised
 from exactgrpo.rac.kernel import Channel, Kernel
@@ -78,6 +78,8 @@ def model_of(data: Mapping[str, Any], folder: Path) -> Model:
         if step >= horizon:
             raise InputError(f"{place}.step", step, f"a step from 0 to {horizon - 1}")
         by_step.setdefault(step, []).append(outcome)
+    if shared and len(by_step) == horizon:
+        raise InputError("outcomes", f"{len(shared)} without a step", "every step has outcomes of its own")
     return Model.of(kernel, [by_step.get(step, shared) for step in range(horizon)] if by_step else shared)
 
 
@@ -91,7 +93,8 @@ def _channel(entry: Any, place: str, folder: Path) -> Channel:
 
 def _delay(given: Any, place: str, folder: Path) -> DelayLaw:
     if not isinstance(given, Mapping):
-        return DelayLaw.of({given: 1}, place)
+        with located(place):
+            return DelayLaw.deterministic(whole(given, "delay", least=0))
     if "file" in given:
         _keys(given, LATENCY_FILE, place)
         if not isinstance(given["file"], str):
@@ -130,6 +133,8 @@ def _outcome(entry: Mapping[str, Any], channels: list[Channel], clip: Clip, plac
         behaviour, target = (Real.of(entry[key], f"{place}.{key}") for key in ("behaviour", "target"))
         if behaviour <= 0:
             raise InputError(f"{place}.behaviour", repr(behaviour), "what was drawn has a positive mass")
+        if target < 0:
+            raise InputError(f"{place}.target", repr(target), "a mass is not negative")
         ratios = {channel.name: target / behaviour for channel in channels}
     for channel in channels:
         given = ratios.get(channel.name, 1)
@@ -148,11 +153,8 @@ def _outcome(entry: Mapping[str, Any], channels: list[Channel], clip: Clip, plac
 
 
 def _clipped(ratio: Any, clip: Clip, place: str) -> Real:
-    number, (floor, ceiling) = Real.of(ratio, place), clip
-    if number < 0:
-        raise InputError(place, repr(number), "a ratio is not negative")
-    number = number if floor is None or number > floor else floor
-    return number if ceiling is None or number < ceiling else ceiling
+    with located(place):
+        return clipped_ratio(ratio, floor=clip[0], ceiling=clip[1])
 
 
 def _table(given: Any, place: str) -> Mapping[str, Any]:
@@ -174,6 +176,8 @@ def _keys(table: Mapping[str, Any], schema: Schema, place: str) -> None:
             near = difflib.get_close_matches(str(key)[:100], known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the keys here are {', '.join(known)}"
             raise InputError(f"{place}.{key}".removeprefix("."), str(key), f"unknown key; {hint}")
+        if table[key] is None:
+            raise InputError(f"{place}.{key}".removeprefix("."), "null", "a value, or no such key")
     for key in schema["required"]:
         if key not in table:
             raise InputError(place or "file", key, "this key is missing")

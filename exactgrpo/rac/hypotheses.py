@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from exactgrpo.errors import InputError
+from exactgrpo.errors import InputError, UndecidedError
 from exactgrpo.field.inputs import ONE, ZERO
 from exactgrpo.rac.outcomes import Atom, Model
 from exactgrpo.rac.values import Value, is_zero, settled, total
 
 Name = Literal["H1", "H2", "H3"]
 Reading = Literal["given the delay", "given context and delay", "given the context", "marginal"]
-Answer = Literal["holds", "fails", "vacuous"]
+Answer = Literal["holds", "fails", "vacuous", "undecided"]
 
 STATEMENTS: Mapping[Name, str] = MappingProxyType(
     {
@@ -32,8 +32,8 @@ SUFFICIENT: tuple[Reading, ...] = READINGS[:2]
 class Hypothesis:
     """One hypothesis in one reading: whether it holds, and the first place where it fails.
 
-    `value` is what should be one (H1) or zero (H2, H3) at `place`. "vacuous" says that no signal lands with positive weight, so nothing
-    was to be checked.
+    `value` is what should be one (H1) or zero (H2, H3) at `place`. "vacuous" says that there is no signal in question: none that lands with
+    positive weight, or none that arrives. "undecided" says that an irrational number at `place` was not told from its target.
     """
 
     name: Name
@@ -44,11 +44,11 @@ class Hypothesis:
 
 
 def decide_hypotheses(model: Model) -> tuple[Hypothesis, ...]:
-    """H1, H2 and H3 in each reading, over the signals that land with positive weight; H3 has one reading, given the delay.
+    """H1, H2 and H3 in each reading; H3 has one reading, given the delay. Each channel and step is looked at by itself.
 
-    Given the delay: E[rho | D=d] = 1; Cov(rho, X | D=d) = 0; E[X | D=d] = E X, for every such d. Given context and delay: the first two
-    for every context C and d. Given the context: for every C, all d together. Marginal: over all that lands. Only the first two readings
-    suffice, each with H3. Each channel and step is looked at by itself. UndecidedError if an irrational number is not told from its target.
+    Given the delay: E[rho | D=d] = 1; Cov(rho, X | D=d) = 0; E[X | D=d] = E X, for every d that lands with positive weight. Given context
+    and delay: the first two for every context C and such d. Given the context: for every C, all delays together that arrive at all.
+    Marginal: over all that arrives. Only the first two readings suffice, each with H3.
     Theorems: C1_one (Delay.v), ratio_unbiased_of_cond_indep (Premise.v); that pairwise independence does not suffice: bias_half (Xor.v).
 
     >>> from exactgrpo.rac.kernel import Channel, Kernel
@@ -59,19 +59,21 @@ def decide_hypotheses(model: Model) -> tuple[Hypothesis, ...]:
     >>> [(h.name, h.answer) for h in decide_hypotheses(model) if h.reading == "given the delay"]
     [('H1', 'fails'), ('H2', 'holds'), ('H3', 'holds')]
     """
-    landing = {cell: _landing(model, *cell) for cell in model.cells()}
+    arriving = {cell: [atom for atom in model.atoms(*cell) if atom.delay is not None] for cell in model.cells()}
+    landing = {cell: [atom for atom in atoms if not is_zero(model.weight(*cell, atom))] for cell, atoms in arriving.items()}
     found = []
     for reading in READINGS:
-        found.append(_decided("H1", reading, model, landing, _ratio_defect))
-        found.append(_decided("H2", reading, model, landing, _correlation))
+        signals = landing if reading in SUFFICIENT else arriving
+        found.append(_decided("H1", reading, model, signals, _ratio_defect))
+        found.append(_decided("H2", reading, model, signals, _correlation))
         if reading == "given the delay":
-            found.append(_decided("H3", reading, model, landing, _delay_defect))
+            found.append(_decided("H3", reading, model, signals, _delay_defect))
     return tuple(found)
 
 
 def implied_by(hypotheses: Iterable[Hypothesis]) -> Reading | None:
     """The first reading in which H1 and H2 hold, H3 holding too: then the bias identity follows. None if it does not."""
-    answers = {(h.name, h.reading): h.answer != "fails" for h in hypotheses}
+    answers = {(h.name, h.reading): h.answer in ("holds", "vacuous") for h in hypotheses}
     if not answers["H3", "given the delay"]:
         return None
     return next((reading for reading in SUFFICIENT if answers["H1", reading] and answers["H2", reading]), None)
@@ -81,20 +83,21 @@ _Cells = Mapping[tuple[int, int], list[Atom]]
 _Defect = Callable[[list[Atom], Value], Value]
 
 
-def _landing(model: Model, channel: int, step: int) -> list[Atom]:
-    """The atoms that land with positive weight."""
-    return [atom for atom in model.atoms(channel, step) if atom.delay is not None and not is_zero(model.weight(channel, step, atom))]
-
-
-def _decided(name: Name, reading: Reading, model: Model, landing: _Cells, defect: _Defect) -> Hypothesis:
-    for (channel, step), atoms in landing.items():
+def _decided(name: Name, reading: Reading, model: Model, signals: _Cells, defect: _Defect) -> Hypothesis:
+    """A place where it fails, before one where that is undecided."""
+    undecided = None
+    for (channel, step), atoms in signals.items():
         mean = total(settled(a.probability * a.residual) for a in model.atoms(channel, step))
         for where, group in _groups(reading, atoms):
             gap = defect(group, mean)
-            if not is_zero(gap):
-                place = f"channel {model.kernel.channels[channel].name}, step {step}{where}"
-                return Hypothesis(name, reading, "fails", place, settled(gap + ONE) if name == "H1" else gap)
-    return Hypothesis(name, reading, "holds" if any(landing.values()) else "vacuous")
+            shown = settled(gap + ONE) if name == "H1" else gap
+            place = f"channel {model.kernel.channels[channel].name}, step {step}{where}"
+            try:
+                if not is_zero(gap):
+                    return Hypothesis(name, reading, "fails", place, shown)
+            except UndecidedError:
+                undecided = undecided or Hypothesis(name, reading, "undecided", place, shown)
+    return undecided or Hypothesis(name, reading, "holds" if any(signals.values()) else "vacuous")
 
 
 def _groups(reading: Reading, atoms: list[Atom]) -> Iterator[tuple[str, list[Atom]]]:

@@ -12,6 +12,7 @@ from exactgrpo.numbers.inputs import listed, whole
 from exactgrpo.rac.age import AgeWeight, none
 from exactgrpo.rac.delay_law import DelayLaw
 from exactgrpo.rac.values import Value, is_zero, nonnegative, settled, total
+from exactgrpo.spec.reading import located
 
 MAX_HORIZON = 10_000
 MAX_ENTRIES = 1_000_000
@@ -97,6 +98,7 @@ class Kernel:
 
     def weight(self, channel: int, step: int, delay: int) -> Value:
         """g(t, d) = gain w(t, d) where it lands, else 0; InputError if the age weight is negative."""
+        self._check(channel, step)
         if not self.lands(step, delay):
             return ZERO
         key = (channel, step, delay)
@@ -106,12 +108,21 @@ class Kernel:
 
     def _age(self, channel: int, step: int, delay: int) -> Value:
         source = self.channels[channel]
-        if isinstance(source.weight, AgeWeight):
-            return source.weight.weight(step, delay, law=source.delay, horizon=self.horizon + self.drain, offset=self.offset)
-        return nonnegative(source.weight(step, delay), f"channel {source.name!r}: weight({step}, {delay})", "an age weight is not negative")
+        with located(f"channel {source.name!r}, step {step}"):
+            if isinstance(source.weight, AgeWeight):
+                return source.weight.weight(step, delay, law=source.delay, horizon=self.horizon + self.drain, offset=self.offset)
+            return nonnegative(source.weight(step, delay), f"weight({step}, {delay})", "an age weight is not negative")
+
+    def _check(self, channel: int, step: int) -> None:
+        """Indices from the end would be taken for others."""
+        if not 0 <= channel < len(self.channels):
+            raise InputError("channel", channel, f"from 0 to {len(self.channels) - 1}")
+        if not 0 <= step < self.horizon:
+            raise InputError("step", step, f"from 0 to {self.horizon - 1}")
 
     def row(self, channel: int, step: int) -> dict[int, Value]:
         """Lambda[step, s] by the step s of injection, for the delays that land; entries may be zero."""
+        self._check(channel, step)
         law = self.channels[channel].delay
         return {step + d + self.offset: settled(mass * self.weight(channel, step, d)) for d, mass in law.masses if self.lands(step, d)}
 
@@ -125,6 +136,7 @@ class Kernel:
 
     def landed(self, channel: int, step: int) -> Value:
         """P(a signal of this step lands)."""
+        self._check(channel, step)
         return self.channels[channel].delay.landed(self.horizon + self.drain - 1 - step - self.offset)
 
     def landed_total(self, channel: int) -> Value:
@@ -138,6 +150,7 @@ class Kernel:
 
     def saturation_gain(self, channel: int, step: int) -> Value | None:
         """The gain 1/E[w(D) 1{lands}] that makes the slack zero; None if nothing of weight lands."""
+        self._check(channel, step)
         masses = self.channels[channel].delay.masses
         reached = total(settled(mass * self._age(channel, step, d)) for d, mass in masses if self.lands(step, d))
         return None if is_zero(reached) else settled(ONE / reached)

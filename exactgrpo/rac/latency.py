@@ -39,6 +39,8 @@ def latency_law(
     step = exact(unit, "unit")
     if not isinstance(step, Fraction) or step <= 0:
         raise InputError("unit", repr(unit), "a positive rational number: the time of one optimiser step")
+    if where is not None and not (isinstance(where, Mapping) and all(isinstance(text, str) for text in where.values())):
+        raise InputError("where", repr(where)[:100], "a table from columns to texts")
     wanted = dict(where or {})
     with located(str(path)):
         counts: Counter[int | str] = Counter()

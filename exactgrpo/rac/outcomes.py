@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exactgrpo.errors import InputError, LimitError
@@ -12,18 +12,20 @@ from exactgrpo.numbers.inputs import listed, whole
 from exactgrpo.rac.delay_law import DelayLaw
 from exactgrpo.rac.kernel import Channel, Kernel
 from exactgrpo.rac.values import Value, is_zero, nonnegative, settled, total, value
+from exactgrpo.spec.reading import located
 
 MAX_ATOMS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one channel brings in one outcome: the residual X = slow - fast, the law of its delay, and rho at arrival for each delay.
+    """What a channel brings in one outcome: the residual X = slow - fast, the law of its delay, and rho at arrival for each delay.
 
     `ratio` is one number, or one for each delay in the law's order. The law is given the outcome: where it differs between outcomes the
     delay tells about the residual.
     """
 
+    channel: str
     residual: Value
     delay: DelayLaw
     ratios: tuple[Value, ...]
@@ -64,7 +66,7 @@ class Outcome:
                 raise InputError(f"{place}: {kind}", table, "a table by channel")
             for name in table:
                 if name not in names:
-                    raise InputError(f"{place}: {kind}", name, f"a channel: {', '.join(names)}")
+                    raise InputError(f"{place}: {kind}", name, f"a channel: {', '.join(names)}"[:200])
         if not isinstance(context, str):
             raise InputError(f"{place}: context", context, "a text")
         signals = []
@@ -74,19 +76,22 @@ class Outcome:
             law = tables["delay"].get(channel.name, channel.delay)
             law = law if isinstance(law, DelayLaw) else _law(law, f"{place}: delay.{channel.name}")
             ratios = _ratios(tables["ratio"].get(channel.name, 1), law, f"{place}: ratio.{channel.name}")
-            signals.append(Signal(value(residual[channel.name], f"{place}: residual.{channel.name}"), law, ratios))
+            signals.append(Signal(channel.name, value(residual[channel.name], f"{place}: residual.{channel.name}"), law, ratios))
         return cls(nonnegative(probability, f"{place}: probability", "a probability is not negative"), tuple(signals), context)
 
 
 def _law(given: Any, place: str) -> DelayLaw:
-    return DelayLaw.of(given if isinstance(given, Mapping) else {given: 1}, place)
+    if isinstance(given, Mapping):
+        return DelayLaw.of(given, place)
+    with located(place):
+        return DelayLaw.deterministic(given)
 
 
 def _ratios(given: Any, law: DelayLaw, place: str) -> tuple[Value, ...]:
     rule = "a ratio is not negative"
     if isinstance(given, (list, tuple)):
         if len(given) != len(law.masses):
-            raise InputError(place, f"{len(given)} ratios", f"one number, or one for each of the {len(law.masses)} delays")
+            raise InputError(place, f"{len(given)} ratios", f"one number, or one for each of the {len(law.masses)} delays that have a mass")
         return tuple(nonnegative(x, f"{place}[{i}]", rule) for i, x in enumerate(given))
     return (nonnegative(given, place, rule),) * len(law.masses)
 
@@ -107,6 +112,27 @@ def mixed_law(outcomes: Sequence[Outcome], channel: int) -> DelayLaw:
             masses.setdefault(delay, []).append(settled(p * mass))
     sums = [(delay, total(parts)) for delay, parts in sorted(masses.items())]
     return DelayLaw(tuple((delay, mass) for delay, mass in sums if not is_zero(mass)), never)
+
+
+def _checked(outcomes: Sequence[Any], kernel: Kernel, place: str) -> tuple[Outcome, ...]:
+    """The outcomes of a step, with signals in the order of the kernel's channels."""
+    if not outcomes or not all(isinstance(x, Outcome) for x in outcomes):
+        raise InputError(place, f"{len(outcomes)} entries", "outcomes, at least one")
+    ordered = tuple(_ordered(x, kernel, place) for x in outcomes)
+    everything = total(x.probability for x in ordered)
+    if not is_zero(everything - ONE):
+        raise InputError(place, f"sum {everything!r}", "probabilities sum to one")
+    for k, channel in enumerate(kernel.channels):
+        _check_mixture(ordered, k, channel, place)
+    return ordered
+
+
+def _ordered(outcome: Outcome, kernel: Kernel, place: str) -> Outcome:
+    names = [channel.name for channel in kernel.channels]
+    signals = {signal.channel: signal for signal in outcome.signals}
+    if sorted(signals) != sorted(names):
+        raise InputError(place, f"channels {', '.join(signals)}"[:100], f"the channels of the kernel: {', '.join(names)}"[:200])
+    return replace(outcome, signals=tuple(signals[name] for name in names))
 
 
 def _check_mixture(outcomes: Sequence[Outcome], k: int, channel: Channel, place: str) -> None:
@@ -146,8 +172,8 @@ class Model:
     def of(cls, kernel: Kernel, outcomes: Iterable[Any]) -> Model:
         """A model from one list of outcomes for all steps, or one list for each of the `horizon` steps.
 
-        InputError unless each list's probabilities sum to one and its delays mix to the channels' laws, LimitError beyond 100,000
-        triples of outcome, delay and step.
+        InputError unless each list's outcomes have the kernel's channels, in any order, its probabilities sum to one and its delays mix to
+        the channels' laws, LimitError beyond 100,000 triples of outcome, delay and step.
 
         >>> channel = Channel.of("judge", {0: "1/2", 1: "1/2"})
         >>> outcomes = [Outcome.of("1/2", [channel], residual={"judge": x}) for x in (1, -1)]
@@ -156,27 +182,22 @@ class Model:
         """
         given = listed(outcomes, "outcomes")
         is_shared = all(isinstance(x, Outcome) for x in given)
-        steps = [given] * kernel.horizon if is_shared else [listed(x, f"outcomes[{t}]") for t, x in enumerate(given)]
-        if len(steps) != kernel.horizon:
-            raise InputError("outcomes", f"{len(steps)} lists", f"one list of outcomes, or one for each of the {kernel.horizon} steps")
-        for t, step in enumerate(steps[:1] if is_shared else steps):
-            place = "outcomes" if is_shared else f"outcomes[{t}]"
-            if not step or not all(isinstance(x, Outcome) and len(x.signals) == len(kernel.channels) for x in step):
-                raise InputError(place, f"{len(step)} entries", f"outcomes, at least one, with {len(kernel.channels)} signals each")
-            everything = total(x.probability for x in step)
-            if not is_zero(everything - ONE):
-                raise InputError(place, f"sum {everything!r}", "probabilities sum to one")
-            for k, channel in enumerate(kernel.channels):
-                _check_mixture(step, k, channel, place)
+        lists = [given] if is_shared else [listed(x, f"outcomes of step {t}") for t, x in enumerate(given)]
+        if not is_shared and len(lists) != kernel.horizon:
+            raise InputError("outcomes", f"{len(lists)} lists", f"one list of outcomes, or one for each of the {kernel.horizon} steps")
+        steps = [_checked(x, kernel, "outcomes" if is_shared else f"outcomes of step {t}") for t, x in enumerate(lists)]
+        steps *= kernel.horizon if is_shared else 1
         atoms = sum(len(signal.delay.masses) + 1 for step in steps for x in step for signal in x.signals)
         if atoms > MAX_ATOMS:
             raise LimitError("outcomes", f"{atoms} triples of outcome, delay and step", f"at most {MAX_ATOMS}")
-        return cls(kernel, tuple(tuple(step) for step in steps))
+        return cls(kernel, tuple(steps))
 
     def atoms(self, channel: int, step: int) -> list[Atom]:
         """The joint law of residual, delay, ratio and context of one channel at one step."""
+        if not 0 <= whole(step, "step", least=0) < len(self.outcomes):
+            raise InputError("step", step, f"from 0 to {len(self.outcomes) - 1}")
         found = []
-        for outcome in self.outcomes[whole(step, "step", least=0)]:
+        for outcome in self.outcomes[step]:
             signal = outcome.signals[channel]
             cells = [(d, mass, rho) for (d, mass), rho in zip(signal.delay.masses, signal.ratios, strict=True)]
             for delay, mass, rho in [*cells, (None, signal.delay.never, ONE)]:

@@ -18,7 +18,6 @@ from exactgrpo.rac.clip import clip_range, clipped_ratio
 Number: TypeAlias = Any
 """A Real or a float, never both in one queue."""
 
-_RATIO = "a ratio of positive masses is positive"
 
 
 class Numbers(Protocol):
@@ -142,8 +141,8 @@ def read_ratio(arithmetic: Numbers, ratio: Any, log_probabilities: Any) -> Numbe
         raise InputError("ratio", ratio, rule)
     if ratio is not None:
         rho = arithmetic.read(ratio, "ratio")
-        if not rho > 0:
-            raise InputError("ratio", ratio, _RATIO)
+        if rho < 0:
+            raise InputError("ratio", ratio, "a ratio is not negative")
         return rho
     if not isinstance(log_probabilities, (tuple, list)) or len(log_probabilities) != 2:
         raise InputError("log_probabilities", log_probabilities, "a pair: at arrival, at the rollout")

@@ -12,7 +12,8 @@ from exactgrpo.spec.schema import NUMBER
 Schema = dict[str, Any]
 _WHOLE: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}
-_BY_DELAY: Schema = {"type": "object", "additionalProperties": NUMBER}
+_BY_DELAY: Schema = {"type": "object", "patternProperties": {"^[0-9]+$": NUMBER}, "additionalProperties": False}
+_ROW: Schema = {"anyOf": [{"type": "array", "items": NUMBER}, _BY_DELAY]}
 
 
 def _about(text: str, shape: Schema) -> Schema:
@@ -28,20 +29,27 @@ def _by_law(laws: dict[str, tuple[Schema, Schema]]) -> dict[str, Schema]:
 
 
 _MAX = _about("The largest delay.", {"type": "integer", "minimum": 1, "maximum": MAX_CELLS})
-_MEAN = _about("The mean of the delay, matched exactly; it can stand for a parameter.", NUMBER)
+
+
+def _continuous(name: str, needed: list[str], free: str) -> Schema:
+    largest = {**_MAX, "maximum": MAX_CELLS - 1}
+    mean = _about(f"The mean of the delay, matched exactly; it can stand for {free}.", NUMBER)
+    parameters = {key: _about("A parameter of the law.", NUMBER) for key in (*needed, free)}
+    table = _table(
+        {"law": {"const": name}, "max": largest, **{key: parameters[key] for key in needed}}, {free: parameters[free], "mean": mean}
+    )
+    return {**table, "anyOf": [{"required": [free]}, {"required": ["mean"]}]}
+
+
 DELAY_LAWS = _by_law(
     {
         "deterministic": ({"delay": _about("The delay.", {**_WHOLE, "maximum": MAX_DELAY})}, {}),
         "geometric": (
-            {"p": _about("The probability of each further step, 0 to 1.", NUMBER), "max": _MAX},
+            {"p": _about("P(D = d) = p (1 - p)^d: the probability of arriving at each step, 0 to 1.", NUMBER), "max": _MAX},
             {"rest": _about("Where what is left goes: dropped, or the delay max.", {"enum": ["never", "last"]})},
         ),
-        **{
-            name: ({"max": _MAX}, {"mean": _MEAN, **{key: _about("A parameter of the law.", NUMBER) for key in keys}})
-            for name, keys in PARAMETERS.items()
-        },
     }
-)
+) | {name: _continuous(name, needed, free) for name, (needed, free) in PARAMETERS.items()}
 LATENCY_FILE = _table(
     {
         "file": _about("A CSV file beside this one.", _TEXT),
@@ -63,7 +71,7 @@ AGE_LAWS = _by_law(
             {
                 "weights": _about(
                     "A weight for each delay: a list, a table by delay, or a list of those, one for each step.",
-                    {"anyOf": [_BY_DELAY, {"type": "array"}]},
+                    {"anyOf": [_ROW, {"type": "array", "items": _ROW}]},
                 )
             },
             {},

@@ -54,13 +54,16 @@ def decide_model(model: Model) -> Verdicts:
     """
     bias, hypotheses = expected_bias(model), decide_hypotheses(model)
     reading = implied_by(hypotheses)
-    failing = ", ".join(h.name for h in hypotheses if h.answer == "fails" and h.reading == SUFFICIENT[0])
-    premise = f"H1 and H2 {reading}, H3" if reading else f"{failing} fails {SUFFICIENT[0]}"
+    first = [h for h in hypotheses if h.reading == SUFFICIENT[0]]
+    failing, open_ = ([h.name for h in first if h.answer == answer] for answer in ("fails", "undecided"))
+    parts = [f"{' and '.join(names)} {word}" for names, word in ((failing, "fails"), (open_, "undecided")) if names]
+    premise = f"H1 and H2 {reading}, H3" if reading else f"{', '.join(parts)} {SUFFICIENT[0]}"
+    is_open = any(h.answer == "undecided" and (h.reading in SUFFICIENT) for h in hypotheses)
 
     def under_hypotheses(left: Value, right: Value) -> tuple[Kind, str, Value, Value]:
         if not is_zero(settled(left - right)):
             return "refuted", premise, left, right
-        return "follows" if reading else "holds here", premise, left, right
+        return "follows" if reading else "undecided" if is_open else "holds here", premise, left, right
 
     terms = total(settled(t.from_slack + t.from_informative_delay + t.from_ratio) for t in bias.terms)
     eta = model.kernel.common_slack()

@@ -99,7 +99,7 @@ def _stand_ins(verdicts: Verdicts) -> list[str]:
 def _hypotheses(hypotheses: tuple[Hypothesis, ...]) -> Table:
     table = plain_table("hypothesis", "reading", "answer", "where it fails", "value")
     for h in hypotheses:
-        style = {"holds": "green", "fails": "bold red", "vacuous": "yellow"}[h.answer]
+        style = {"holds": "green", "fails": "bold red", "vacuous": "yellow", "undecided": "bold yellow"}[h.answer]
         table.add_row(f"{h.name} {STATEMENTS[h.name]}", h.reading, Text(h.answer, style), printable(h.place), _text(h.value))
     return table
 

@@ -66,8 +66,8 @@ def by_definition(case: Case) -> dict[tuple[str, str], str]:
     groups = {
         "given the delay": [[r for r in landing if r.delay == d] for d in DELAYS],
         "given context and delay": [[r for r in landing if (r.delay, r.context) == (d, c)] for d in DELAYS for c in contexts],
-        "given the context": [[r for r in landing if r.context == c] for c in contexts],
-        "marginal": [landing],
+        "given the context": [[r for r in case.rows if r.context == c] for c in contexts],
+        "marginal": [case.rows],
     }
     answers: dict[tuple[str, str], str] = {}
     for reading, parts in groups.items():

@@ -18,6 +18,7 @@ from exactgrpo.rac.kernel import Channel, Kernel, routed_row_sum
 from exactgrpo.rac.outcomes import Model, Outcome
 from exactgrpo.rac.simulation import simulate
 from exactgrpo.rac.values import is_zero
+from exactgrpo.rac.verdict import decide_model
 from exactgrpo.strategies import rationals, simplex_points
 
 LAW = {0: "1/2", 1: "1/3", 2: "1/6"}
@@ -317,7 +318,47 @@ def test_a_planted_informative_delay_is_named() -> None:
 
 def test_what_never_lands_is_vacuous() -> None:
     found = decide_hypotheses(model([(1, 1, 2)], delay={5: 1}))
-    assert {h.answer for h in found} == {"vacuous"}
+    assert {h.answer for h in found if h.reading in SUFFICIENT} == {"vacuous"}
+    assert {h.answer for h in decide_hypotheses(model([(1, 1, 2)], delay={"never": 1}))} == {"vacuous"}
+
+
+def test_the_marginal_reading_is_over_all_that_arrives() -> None:
+    # the ratio has mean one over both delays; only the first has a weight
+    channel = Channel.of("c", {0: "1/2", 1: "1/2"}, weight=lambda step, delay: 1 - delay)
+    outcome = Outcome.of(1, [channel], residual={"c": 1}, ratio={"c": ["1/2", "3/2"]})
+    made = Model.of(Kernel.of([channel], horizon=1, offset=0, drain=1), [outcome])
+    assert {h.reading for h in decide_hypotheses(made) if h.answer == "fails"} == set(SUFFICIENT)
+
+
+def test_an_undecided_hypothesis_keeps_the_rest() -> None:
+    a, b = sympy.symbols("a b", positive=True)
+    hidden = sympy.log(a * b, evaluate=False) - sympy.log(a) - sympy.log(b)
+    verdicts = decide_model(model([(1, 1, 1 + hidden**2)], delay={0: 1}, horizon=1))
+    answers = {(h.name, h.reading): h.answer for h in verdicts.hypotheses}
+    kinds = {v.claim: v.kind for v in verdicts.claims}
+    assert (answers["H1", "given the delay"], kinds["bias-in-three-terms"]) in (("undecided", "follows"), ("holds", "follows"))
+    assert kinds["bias-is-minus-slack"] == ("undecided" if answers["H1", "given the delay"] == "undecided" else "follows")
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_channels_are_matched_by_name(order: tuple[str, str]) -> None:
+    channels = {"a": Channel.of("a", {0: 1}, gain=2), "b": Channel.of("b", {0: 1}), "z": Channel.of("z", {0: 1})}
+    kernel = Kernel.of([channels["a"], channels["b"]], horizon=1, offset=0)
+    outcome = Outcome.of(1, [channels[name] for name in order], residual={"a": 1, "b": 10})
+    assert expected_bias(Model.of(kernel, [outcome])).cumulative == 1
+    for wrong in (["a", "z"], ["a"]):
+        with pytest.raises(InputError, match="the channels of the kernel"):
+            Model.of(kernel, [Outcome.of(1, [channels[name] for name in wrong], residual=dict.fromkeys(wrong, 1))])
+
+
+def test_indices_are_checked() -> None:
+    made = model([(1, 1, 1)], delay={0: 1}, horizon=3)
+    for k, t in ((0, -1), (0, 3), (1, 0), (-1, 0)):
+        for ask in (made.kernel.slack, made.kernel.row, made.kernel.landed, made.kernel.saturation_gain):
+            with pytest.raises(InputError, match="from 0 to"):
+                ask(k, t)
+    with pytest.raises(InputError, match="from 0 to 2"):
+        made.atoms(0, 3)
 
 
 # ---- bad input

@@ -222,7 +222,14 @@ OUTCOME = {"probability": 1, "residual": {"c": 1}}
         ({"outcomes": [{**OUTCOME, "target": 1}]}, "outcomes[0]", "a behaviour and a target mass"),
         ({"outcomes": [{**OUTCOME, "behaviour": 0, "target": 1}]}, "outcomes[0].behaviour", "a positive mass"),
         ({"outcomes": [{**OUTCOME, "step": 2}]}, "outcomes[0].step", "a step from 0 to 1"),
-        ({"outcomes": [{**OUTCOME, "step": 0}]}, "outcomes[1]", "outcomes, at least one"),
+        ({"outcomes": [{**OUTCOME, "step": 0}]}, "outcomes of step 1", "outcomes, at least one"),
+        ({"outcomes": [OUTCOME, *({**OUTCOME, "step": t} for t in (0, 1))]}, "outcomes", "every step has outcomes of its own"),
+        ({"outcomes": [{**OUTCOME, "behaviour": 1, "target": -1}]}, "outcomes[0].target", "a mass is not negative"),
+        ({"outcomes": [{**OUTCOME, "delay": {"c": [0]}}]}, "outcomes[0].delay.c", "an integer"),
+        ({"clip": {"ceiling": None}}, "clip.ceiling", "a value, or no such key"),
+        (delayed([1, 2]), "channels[0]: delay", "an integer"),
+        (delayed("3"), "channels[0]: delay", "an integer"),
+        (delayed({"file": "a.csv", "column": "x", "unit": 1, "where": "q"}), "channels[0]: where", "a table from columns to texts"),
         ({"outcomes": [{**OUTCOME, "residual": {"c": 0.5}}]}, "outcomes[0]: residual.c", "exact"),
         ({"outcomes": [{**OUTCOME, "delay": {"c": 0}}]}, "outcomes: delay.c", "mix to the law"),
     ],
@@ -233,6 +240,12 @@ def test_bad_files_are_one_clear_line(changes: dict[str, Any], place: str, rule:
     assert caught.value.place.startswith(place)
     assert rule in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_weight_that_is_missing_names_channel_and_step() -> None:
+    made = model_of(data(channels=[{**CHANNEL, "age": {"law": "table", "weights": {"1": 1}}}]), Path())
+    with pytest.raises(InputError, match="channel 'c', step 0: weights: 'delay 0': there is no weight for this delay"):
+        decide_model(made)
 
 
 def test_a_bad_file_ends_with_2_and_names_itself(tmp_path: Path) -> None:

@@ -436,7 +436,7 @@ ARRIVED = {"residual": 1, "ratio": 1}
         (lambda q: q.arrive(3, "a", "judge", ratio=1), "residual: None: a signal that arrives has a residual"),
         (lambda q: q.arrive(3, "a", "judge", residual=1), "ratio: None: the ratio at arrival is given"),
         (lambda q: q.arrive(3, "a", "judge", log_probabilities=(0, 0), **ARRIVED), "ratio: 1: .*not both"),
-        (lambda q: q.arrive(3, "a", "judge", residual=1, ratio=0), "ratio: 0: a ratio of positive masses is positive"),
+        (lambda q: q.arrive(3, "a", "judge", residual=1, ratio=-1), "ratio: -1: a ratio is not negative"),
         (lambda q: q.arrive(3, "a", "judge", residual=1, ratio=-1), "ratio: -1"),
         (lambda q: q.arrive(3, "a", "judge", residual=1, log_probabilities=-1), "log_probabilities: -1: a pair"),
         (lambda q: q.arrive(3, "a", "judge", residual="one", ratio=1), "residual: 'one'"),
@@ -669,7 +669,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     def full(*args: Any, **options: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(json, "dump", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(InputError, match="No space left"):
         some_queue().save(path)
     assert (path.read_bytes(), list(tmp_path.iterdir())) == (old, [path])
