@@ -196,15 +196,21 @@ def test_a_very_close_race_is_decided() -> None:
     assert decide_smaller_bias(line(high), "rac", "wait_for_slow", [5], **OPTIONS) == "second"
 
 
-@given(rationals(min=0, max=2, denominator=50), rationals(min=0), st.integers(1, 200))
-def test_below_the_break_even_delay_rac_has_less_bias_than_waiting(best: F, least: F, delay: int) -> None:
+@given(rationals(min=0, max=2, denominator=50), rationals(min=0))
+def test_below_the_break_even_delay_rac_has_less_bias_than_waiting(best: F, least: F) -> None:
     bias, tau = line(best, least), 20
+
+    def smaller(delay: int) -> str:
+        return decide_smaller_bias(bias, "rac", "wait_for_slow", [delay], discount=0, time_constant=tau)
+
     even = break_even_delay(bias, time_constant=tau)
-    smaller = decide_smaller_bias(bias, "rac", "wait_for_slow", [delay], discount=0, time_constant=tau)
-    if even is not None:
-        assert smaller == ("first" if delay < even else "second")
+    if F(1, 2) < best < 1:
+        below = int(even.enclose(20)[0])
+        assert below < even < below + 1
+        assert (smaller(below), smaller(below + 1)) == ("first" if below else "equal", "second")
     else:
-        assert smaller == ("first" if best <= F(1, 2) else "second")
+        assert even is None
+        assert {smaller(1), smaller(200)} == {"first" if best <= F(1, 2) else "second"}
 
 
 def test_weights_at_delay_zero() -> None:
@@ -259,6 +265,9 @@ def test_the_comparison_of_the_published_instance() -> None:
         (200, 5),
     ]
     assert found.pairs == ((5, 5), (5, 20), (5, 50), (20, 20), (20, 50), (50, 50))
+    both = policy_bias(load_mdp("3x2"), ["fast", "slow"])
+    assert found.both_late["rac"].bias[2] == both.norm(weights("rac", (5, 50), discount=0))
+    assert found.both_late["rac"].bias[2] != both.norm(weights("rac", (50, 5), discount=0))
     # both late by 5: the two gradients have one weight, as has their sum
     same = reductions(found.bias, [5], steps=50, **OPTIONS)
     assert found.both_late["wait_for_slow"].bias[0] == same["wait_for_slow"].bias[0]
