@@ -56,7 +56,8 @@ def decide_model(model: Model) -> Verdicts:
     reading = implied_by(hypotheses)
     first = [h for h in hypotheses if h.reading == SUFFICIENT[0]]
     failing, open_ = ([h.name for h in first if h.answer == answer] for answer in ("fails", "undecided"))
-    parts = [f"{' and '.join(names)} {word}" for names, word in ((failing, "fails"), (open_, "undecided")) if names]
+    verb = "fail" if len(failing) > 1 else "fails"
+    parts = [f"{' and '.join(names)} {word}" for names, word in ((failing, verb), (open_, "undecided")) if names]
     premise = f"H1 and H2 {reading}, H3" if reading else f"{', '.join(parts)} {SUFFICIENT[0]}"
     is_open = any(h.answer == "undecided" and (h.reading in SUFFICIENT) for h in hypotheses)
 
