@@ -11,6 +11,8 @@ from exactgrpo.tabular.mdp import Law, Mdp, Table, checked_horizon
 
 MAX_GROWTH = 1 << 19
 """Bits of a number after all steps."""
+MAX_WORK = 2 * 10**9
+"""That, times pairs of state and action, times states + 16: about the time of a sum over the steps."""
 MAX_KEPT = 1 << 31
 """Bits of all numbers that are kept together."""
 
@@ -90,6 +92,6 @@ def check_growth(mdp: Mdp, steps: int, *, kept: int = 1) -> None:
     """LimitError if exact numbers that grow with each step would become too long, `kept` of them being kept."""
     masses = [x.denominator for rows in (*mdp.transition, mdp.policy) for row in rows for x in row]
     bits = 2 * lcm(*masses).bit_length() + mdp.discount.denominator.bit_length()
-    most = min(MAX_GROWTH, MAX_KEPT // kept) // bits
+    most = min(MAX_GROWTH, MAX_KEPT // kept, MAX_WORK // (mdp.states * mdp.actions * (mdp.states + 16))) // bits
     if steps > most:
         raise LimitError("horizon", steps, f"at most {most} steps, for each lengthens the numbers by up to {bits} bits")

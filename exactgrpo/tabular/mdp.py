@@ -18,7 +18,9 @@ MAX_PAIRS = 2048
 MAX_CHANNELS = 16
 MAX_HORIZON = 10_000
 MAX_BITS = 16_384
-"""Of the common denominator of the transition and policy masses, of that of the rewards, and of each reward."""
+"""Of the common denominator of all masses, of that of the rewards, and of each number."""
+MAX_SOLUTION = 1 << 15
+"""States times the bits of the common denominator of all masses: about the length of a stationary mass."""
 
 Law = tuple[Fraction, ...]
 Table = tuple[Law, ...]
@@ -55,8 +57,8 @@ class Mdp:
 
         Transition rows and the start are probability mass functions, policy rows positive ones (a softmax has full support), the
         discount is in [0, 1). InputError with the place for what breaks a rule or has the wrong shape, InexactInputError for a float,
-        LimitError beyond 128 states, 2048 pairs of state and action, 16 channels, 10,000 steps, or a common denominator of over 16,384
-        bits.
+        LimitError beyond 128 states, 2048 pairs of state and action, 16 channels, 10,000 steps, a common denominator of over 16,384 bits,
+        or 32,768 for states times the bits of that of all masses.
 
         >>> Mdp.of([[[1, 0]], [["1/2", "1/2"]]], [[1], [1]], {"fast": [[0], ["0.1"]]}, discount="9/10", horizon=2).start
         (Fraction(1, 2), Fraction(1, 2))
@@ -72,7 +74,7 @@ class Mdp:
         by_state = _rows(policy, "policy", states, "states")
         masses = tuple(_pmf(row, f"policy[{s}]", actions, positive=True) for s, row in enumerate(by_state))
         first = (Fraction(1, states),) * states if start is None else _pmf(start, "start", states)
-        _check_bits("transition", [x for rows in laws for row in rows for x in row] + [x for row in masses for x in row] + list(first))
+        _check_bits("transition", [x for rows in (*laws, masses, (first,)) for row in rows for x in row], MAX_SOLUTION // states)
         return cls(laws, masses, _channels(rewards, states, actions), _discount(discount), checked_horizon(horizon), first)
 
     @property
@@ -184,7 +186,7 @@ def _channels(rewards: Any, states: int, actions: int) -> dict[str, Table]:
         tables[name] = tuple(
             _numbers(row, f"{place}[{s}]", actions, "actions") for s, row in enumerate(_rows(table, place, states, "states"))
         )
-    _check_bits("rewards", [x for table in tables.values() for row in table for x in row])
+    _check_bits("rewards", [x for table in tables.values() for row in table for x in row], MAX_BITS)
     return tables
 
 
@@ -195,9 +197,9 @@ def _discount(discount: Any) -> Fraction:
     return gamma
 
 
-def _check_bits(place: str, numbers: list[Fraction]) -> None:
-    common = 1
+def _check_bits(place: str, numbers: list[Fraction], most: int) -> None:
+    common, limit = 1, min(most, MAX_BITS)
     for x in numbers:
         common = lcm(common, x.denominator)
-        if common.bit_length() > MAX_BITS:
-            raise LimitError(place, f"a common denominator of over {MAX_BITS} bits", "fewer different denominators, or shorter ones")
+        if common.bit_length() > limit:
+            raise LimitError(place, f"a common denominator of over {limit} bits", "fewer different denominators, or shorter ones")

@@ -94,6 +94,8 @@ def test_floats_are_refused(changes: dict[str, Any]) -> None:
         {"rewards": {f"c{i}": [[0, 0], [0, 0]] for i in range(module.MAX_CHANNELS + 1)}},
         {"rewards": {"fast": [[F(1, 3**9000), F(1, 2**9000)], [0, 0]]}},
         {"rewards": {"fast": [[2**20000, 0], [0, 0]]}},
+        {"start": [F(1, 2**16384), 1 - F(1, 2**16384)]},
+        {"transition": [[[F(1, 2**9000), 1 - F(1, 2**9000)], [0, 1]], [[F(1, 3**6000), 1 - F(1, 3**6000)], [0, 1]]]},
     ],
 )
 def test_sizes_are_bounded(changes: dict[str, Any]) -> None:
