@@ -20,6 +20,7 @@ from exactgrpo.claims.interrupt import lasting_interrupt
 from exactgrpo.errors import InputError, UndecidedError
 
 EXAMPLES = Path(__file__).parent / "examples"
+MODELS = (EXAMPLES / "geometric_ageing.toml", EXAMPLES / "clipped_delay.toml")
 QUIET_SECONDS = 1.0
 LINE_SECONDS = 5.0
 WIDTH = 120
@@ -117,15 +118,17 @@ def run(file: Path, as_json: bool, digits: int, max_bits: int) -> None:
 def verify(files: tuple[Path, ...], as_json: bool, about: str, everything: bool, instances: int, seed: int) -> None:
     """Verify the bundled claims about the update, the field's formulas or delayed rewards, or what FILES hold.
 
-    Without a file: every claim on fresh instances, and every false one by a counterexample. A file of kind "update" is tried as an
-    instance of every claim about updates; one of kind "rac", a model of delayed rewards, is held against the claims about those; a
-    counterexample that `exactgrpo falsify --out` wrote is computed again.
+    Without a file: every claim on fresh instances, every false one by a counterexample, and beside the update's claims two bundled
+    models of delayed rewards, one where the claims follow and one where they fail. A file of kind "update" is tried as an instance of
+    every claim about updates; one of kind "rac", a model of delayed rewards, is held against the claims about those, and against the
+    verdicts that it expects; a counterexample that `exactgrpo falsify --out` wrote is computed again.
     """
     from exactgrpo.claims.audit import Audit
     from exactgrpo.claims.registry import CATALOGUE
     from exactgrpo.report.claims import audit_data, audit_parts
 
-    audit = Audit(instances=instances, seed=seed, catalogues=CATALOGUE if everything else (about,))
+    catalogues = CATALOGUE if everything else (about,)
+    audit = Audit(instances=instances, seed=seed, catalogues=catalogues, bundled_models=MODELS if "update" in catalogues else ())
     with _ticker() as tick:
         audit.run(files, tick)
     if as_json:

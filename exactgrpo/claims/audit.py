@@ -9,8 +9,8 @@ from pathlib import Path
 from exactgrpo.claims.registry import bundled
 from exactgrpo.claims.saved import KIND, Replay, replay
 from exactgrpo.claims.verdict import FALSIFY_INSTANCES, Verdict, verdict_on, verify
-from exactgrpo.rac import file
-from exactgrpo.rac.verdict import Verdicts, decide_model
+from exactgrpo.rac.file import decide_data
+from exactgrpo.rac.verdict import Verdicts
 from exactgrpo.spec import loaded, problem
 from exactgrpo.spec.reading import located, parse_data, read_text
 
@@ -25,6 +25,7 @@ class Audit:
     instances: int = 20
     seed: int = 0
     catalogues: tuple[str, ...] = ("update",)
+    bundled_models: tuple[Path, ...] = ()
     verdicts: list[Verdict] = field(default_factory=list)
     updates: dict[Path, list[Verdict]] = field(default_factory=dict)
     models: dict[Path, Verdicts] = field(default_factory=dict)
@@ -32,7 +33,10 @@ class Audit:
     is_interrupted: bool = False
 
     def run(self, files: Iterable[Path] = (), tick: Callable[[str], None] = lambda text: None) -> None:
-        """Verify the bundled claims of the catalogues, or what the files hold, until an interrupt; `tick` is told what comes next."""
+        """Verify what the files hold, or the bundled claims of the catalogues and the models, until an interrupt.
+
+        `tick` is told what comes next.
+        """
         try:
             self._run(list(files), tick)
         except KeyboardInterrupt:
@@ -41,17 +45,7 @@ class Audit:
     def _run(self, paths: list[Path], tick: Callable[[str], None]) -> None:
         for path in paths:
             tick(f"verifying {path}")
-            with located(str(path)):
-                data = parse_data(*read_text(path))
-                if data.get("kind") == KIND:
-                    self.replays[path] = replay(data)
-                elif data.get("kind") == "rac":
-                    self.models[path] = decide_model(file.model_of(data, path.parent))
-                else:
-                    asked = problem(loaded(data))
-                    self.updates[path] = [
-                        verdict_on(claim, {INSTANCE: asked}) for claim in bundled().values() if list(claim.variables) == [INSTANCE]
-                    ]
+            self._verify(path)
         if not paths:
             for claim in bundled(*self.catalogues).values():
                 tick(f"verifying {claim.id}")
@@ -60,13 +54,29 @@ class Audit:
                 self.verdicts.append(verdict)
                 if verdict.ended == "interrupted":
                     raise KeyboardInterrupt
+            for path in self.bundled_models:
+                tick(f"verifying {path}")
+                self._verify(path)
+
+    def _verify(self, path: Path) -> None:
+        with located(str(path)):
+            data = parse_data(*read_text(path))
+            if data.get("kind") == KIND:
+                self.replays[path] = replay(data)
+            elif data.get("kind") == "rac":
+                self.models[path] = decide_data(data, path.parent)
+            else:
+                asked = problem(loaded(data))
+                self.updates[path] = [
+                    verdict_on(claim, {INSTANCE: asked}) for claim in bundled().values() if list(claim.variables) == [INSTANCE]
+                ]
 
     @property
     def has_surprise(self) -> bool:
-        """Whether a true claim, or one about a model, is refuted, a false one is not, or a saved counterexample is a surprise."""
+        """Whether a claim, of those about a model too, has another verdict than expected, or a saved counterexample is a surprise."""
         of_claims = any(v.kind == "refuted" if v.claim.expected else v.kind in ("holds", "proved") for v in self.verdicts)
         of_updates = any(v.kind == "refuted" and v.claim.expected for verdicts in self.updates.values() for v in verdicts)
-        of_models = any(v.kind == "refuted" for verdicts in self.models.values() for v in verdicts.claims)
+        of_models = any(not v.is_expected for verdicts in self.models.values() for v in verdicts.claims)
         return of_claims or of_updates or of_models or any(r.is_surprise for r in self.replays.values())
 
     @property
@@ -75,5 +85,5 @@ class Audit:
         if any(replay.status == "vacuous" for replay in self.replays.values()):
             return True
         of_files: list[str] = [v.kind for verdicts in self.updates.values() for v in verdicts]
-        of_files += [v.kind for verdicts in self.models.values() for v in verdicts.claims]
+        of_files += [v.kind for verdicts in self.models.values() for v in verdicts.claims if v.expected is None]
         return "undecided" in of_files or any(v.kind in ("undecided", "vacuous") for v in self.verdicts)

@@ -19,6 +19,7 @@ from exactgrpo.rac.kernel import Channel, Kernel
 from exactgrpo.rac.latency import latency_law
 from exactgrpo.rac.outcomes import Model, Outcome
 from exactgrpo.rac.schema import AGE_LAWS, CHANNEL, CLIP, DELAY_LAWS, FILE, LATENCY_FILE, OUTCOME, Schema
+from exactgrpo.rac.verdict import Verdicts, decide_model
 from exactgrpo.spec.reading import located, parse_data, read_text
 
 Clip = tuple[Real | None, Real | None]
@@ -35,7 +36,7 @@ _AGES: dict[str, Callable[..., age.AgeWeight]] = {
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """The model of a .toml or .json file of kind "rac"; errors name the file.
+    """The model of a .toml or .json file of kind "rac"; errors name the file. `decide_data` also reads its key `expected`.
 
     Keys: horizon; offset (0 or 1, by default 1); drain (by default 0); clip = {floor, ceiling}, applied to every ratio; channels, each with
     name, delay, age and gain; outcomes, each with probability, residual by channel, and as needed ratio (pi/mu at arrival, a number or one
@@ -81,6 +82,11 @@ def model_of(data: Mapping[str, Any], folder: Path) -> Model:
     if shared and len(by_step) == horizon:
         raise InputError("outcomes", f"{len(shared)} without a step", "every step has outcomes of its own")
     return Model.of(kernel, [by_step.get(step, shared) for step in range(horizon)] if by_step else shared)
+
+
+def decide_data(data: Mapping[str, Any], folder: Path) -> Verdicts:
+    """The verdicts on the model that plain data describe, and whether they are those that the data expect."""
+    return decide_model(model_of(data, folder), expected=_table(data.get("expected", {}), "expected"))
 
 
 def _channel(entry: Any, place: str, folder: Path) -> Channel:

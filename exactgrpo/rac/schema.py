@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from exactgrpo.rac.delay_law import MAX_CELLS, MAX_DELAY
 from exactgrpo.rac.discretised import PARAMETERS
 from exactgrpo.rac.kernel import MAX_HORIZON
+from exactgrpo.rac.verdict import Kind
 from exactgrpo.spec.schema import NUMBER
 
 Schema = dict[str, Any]
 _WHOLE: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}
+_VERDICTS: Schema = {"type": "object", "additionalProperties": {"enum": list(get_args(Kind))}}
 _BY_DELAY: Schema = {"type": "object", "patternProperties": {"^[0-9]+$": NUMBER}, "additionalProperties": False}
 _ROW: Schema = {"anyOf": [{"type": "array", "items": NUMBER}, _BY_DELAY]}
 
@@ -133,6 +135,7 @@ FILE = _table(
         "offset": _about("A residual of step t with delay d is injected at t + d + offset; 1 when absent.", {"enum": [0, 1]}),
         "drain": _about("Steps after the last one that inject what is still under way; 0 when absent.", {**_WHOLE, "maximum": MAX_HORIZON}),
         "clip": _about("The clip of every ratio; none when absent.", CLIP),
+        "expected": _about("Verdicts that are known, by claim; `verify` ends with 1 if there is another.", _VERDICTS),
     },
 )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal, get_args
 
-from exactgrpo.errors import UndecidedError
+from exactgrpo.errors import InputError, UndecidedError
 from exactgrpo.field.inputs import ONE, ZERO
 from exactgrpo.numbers.real import Real
 from exactgrpo.rac.bias import Bias, expected_bias
@@ -33,6 +34,12 @@ class ModelVerdict:
     why: str
     left: Value | None = None
     right: Value | None = None
+    expected: Kind | None = None
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether this is the verdict that was expected; without an expectation, any but a refutation."""
+        return self.kind == self.expected if self.expected else self.kind != "refuted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +52,10 @@ class Verdicts:
     claims: tuple[ModelVerdict, ...]
 
 
-def decide_model(model: Model) -> Verdicts:
+def decide_model(model: Model, *, expected: Mapping[str, Kind] = MappingProxyType({})) -> Verdicts:
     """Decide the claims of Retroactive Advantage Correction for a model: each says no more than the hypotheses that hold allow.
+
+    `expected` gives verdicts that are known, by claim; they change no verdict, only `is_expected`. InputError for a claim that is none.
 
     Source: Retroactive Advantage Correction, arXiv:2606.27580, whose hypotheses are read here given the delay. The numbers of a claim
     are brute force on the left, closed form on the right. Theorems: C1_total, truncation_sum (Delay.v), bias_zero_row_stochastic,
@@ -95,7 +104,12 @@ def decide_model(model: Model) -> Verdicts:
             lambda: _truncation(model.kernel),
         ),
     ]
-    return Verdicts(model, bias, hypotheses, tuple(decided))
+    names = [v.claim for v in decided]
+    for claim, kind in expected.items():
+        if claim not in names or kind not in get_args(Kind):
+            rule = f"a claim ({', '.join(names)}) and its verdict ({', '.join(get_args(Kind))})"
+            raise InputError(f"expected.{claim}"[:100], str(kind)[:100], rule)
+    return Verdicts(model, bias, hypotheses, tuple(replace(v, expected=expected.get(v.claim)) for v in decided))
 
 
 _Decision = tuple[Kind, str, Value | None, Value | None]

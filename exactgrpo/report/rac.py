@@ -9,7 +9,7 @@ from rich.text import Text
 
 from exactgrpo.rac.hypotheses import STATEMENTS, Hypothesis
 from exactgrpo.rac.values import Value
-from exactgrpo.rac.verdict import Verdicts
+from exactgrpo.rac.verdict import ModelVerdict, Verdicts
 from exactgrpo.report.numbers import Format
 from exactgrpo.report.tables import MAX_ROWS, plain_table, printable
 
@@ -26,6 +26,7 @@ def verdicts_data(verdicts: Verdicts) -> dict[str, Any]:
                 "claim": v.claim,
                 "statement": v.statement,
                 "verdict": v.kind,
+                "expected": v.expected,
                 "why": v.why,
                 "left": _number(v.left),
                 "right": _number(v.right),
@@ -74,7 +75,7 @@ def verdicts_parts(verdicts: Verdicts) -> list[Any]:
     """The parts of a report on one model: claims, hypotheses, numbers, and the bias by term."""
     claims = plain_table("claim", "verdict", "left", "right", "why")
     for v in verdicts.claims:
-        claims.add_row(Text(f"{v.claim}: {v.statement}"), Text(v.kind, _STYLES[v.kind]), _text(v.left), _text(v.right), Text(v.why))
+        claims.add_row(Text(f"{v.claim}: {v.statement}"), Text(v.kind, _STYLES[v.kind]), _text(v.left), _text(v.right), Text(_why(v)))
     bias = verdicts.bias
     numbers = (
         f"cumulative bias {_text(bias.cumulative)}, naive bias {_text(bias.naive)}, variance {_text(bias.variance)}, "
@@ -84,6 +85,12 @@ def verdicts_parts(verdicts: Verdicts) -> list[Any]:
     steps = ", ".join(map(_text, shown)) + (f", and {rest} more" if rest > 0 else "")
     notes = [Text(line) for line in _stand_ins(verdicts)]
     return [claims, _hypotheses(verdicts.hypotheses), _terms(verdicts), Text(numbers), Text(f"bias by step {steps}"), *notes]
+
+
+def _why(v: ModelVerdict) -> str:
+    if v.expected is None:
+        return v.why
+    return f"{v.why}; as expected" if v.is_expected else f"{v.why}; expected: {v.expected}"
 
 
 def _stand_ins(verdicts: Verdicts) -> list[str]:

@@ -51,12 +51,32 @@ def kinds(model: dict[str, Any]) -> dict[str, str]:
 
 def test_the_refuted_example_as_json() -> None:
     done = verified(EXAMPLES / "clipped_delay.toml", "--json")
-    assert (done.returncode, done.stderr) == (ExitCode.REFUTED, "")
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")  # the file expects it
     (model,) = json.loads(done.stdout)["models"]
     first = model["claims"][0]
     assert (first["verdict"], first["left"]["exact"], first["right"]["exact"]) == ("refuted", "3/4", "0")
     assert [t["from_ratio"]["exact"] for t in model["bias"]["terms"]] == ["1/4", "1/4", "1/4", "0"]
     assert [(h["name"], h["value"]["exact"]) for h in model["hypotheses"][:2]] == [("H1", "3/4"), ("H2", "1/4")]
+
+
+@pytest.mark.parametrize(
+    ("expected", "code"),
+    [
+        (None, ExitCode.REFUTED),
+        ({"bias-is-minus-slack": "refuted"}, ExitCode.DONE),
+        ({"bias-is-minus-slack": "follows"}, ExitCode.REFUTED),
+        ({"bias-is-minus-slack": "refuted", "bias-in-three-terms": "vacuous"}, ExitCode.REFUTED),
+        ({"bias": "refuted"}, ExitCode.BAD_INPUT),
+        ({"bias-is-minus-slack": "false"}, ExitCode.BAD_INPUT),
+        (["refuted"], ExitCode.BAD_INPUT),
+    ],
+)
+def test_a_refutation_ends_with_1_unless_it_is_expected(expected: Any, code: ExitCode, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    outcomes = [{"probability": 1, "residual": {"c": 1}, "ratio": {"c": 2}}]
+    path.write_text(json.dumps(data(outcomes=outcomes, expected=expected)), encoding="utf-8")
+    done = verified(path)
+    assert (done.returncode, done.stderr.count("\n")) == (code, int(code == ExitCode.BAD_INPUT))
 
 
 def test_the_example_that_follows() -> None:
