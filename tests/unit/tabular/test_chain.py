@@ -6,7 +6,7 @@ from fractions import Fraction as F
 from itertools import product
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from tabular_mdps import mdps, trajectories
 
 from exactgrpo import InputError
@@ -18,6 +18,7 @@ def chain(*rows: list[object]) -> Mdp:
     return Mdp.of([[row] for row in rows], [[1]] * len(rows), {"r": [[0]] * len(rows)}, discount=0, horizon=3)
 
 
+@settings(deadline=None)
 @given(mdps())
 def test_the_stationary_law_is_kept_by_the_chain(mdp: Mdp) -> None:
     assume(len(recurrent_classes(mdp)) == 1)
@@ -28,6 +29,7 @@ def test_the_stationary_law_is_kept_by_the_chain(mdp: Mdp) -> None:
     assert {s for s, x in enumerate(law) if x} == set(recurrent_classes(mdp)[0])
 
 
+@settings(deadline=None)
 @given(mdps())
 def test_recurrent_classes_by_paths(mdp: Mdp) -> None:
     size, rows = mdp.states, state_chain(mdp)
@@ -40,6 +42,7 @@ def test_recurrent_classes_by_paths(mdp: Mdp) -> None:
     assert sorted({tuple(sorted(reach[s])) for s in recurrent}) == sorted(recurrent_classes(mdp))
 
 
+@settings(deadline=None)
 @given(mdps(states=3, actions=2, horizon=3))
 def test_occupancies_are_sums_over_paths(mdp: Mdp) -> None:
     laws = [[F(0)] * mdp.states for _ in range(mdp.horizon)]

@@ -196,6 +196,7 @@ def test_a_very_close_race_is_decided() -> None:
     assert decide_smaller_bias(line(high), "rac", "wait_for_slow", [5], **OPTIONS) == "second"
 
 
+@settings(deadline=None)
 @given(rationals(min=0, max=2, denominator=50), rationals(min=0))
 def test_below_the_break_even_delay_rac_has_less_bias_than_waiting(best: F, least: F) -> None:
     bias, tau = line(best, least), 20

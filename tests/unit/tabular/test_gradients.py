@@ -43,6 +43,7 @@ def total(mdp: Mdp, terms: list[tuple[F, dict[tuple[int, int], F]]]) -> Table:
 # ---- all trajectories
 
 
+@settings(deadline=None)
 @given(mdps(**SMALL))
 def test_the_estimator_has_the_mean_over_all_trajectories(mdp: Mdp) -> None:
     for name, found in zip(mdp.rewards, estimator_gradients(mdp, list(mdp.rewards.values())), strict=True):
@@ -55,6 +56,7 @@ def test_the_estimator_has_the_mean_over_all_trajectories(mdp: Mdp) -> None:
         assert found == total(mdp, terms)
 
 
+@settings(deadline=None)
 @given(mdps(**SMALL))
 def test_the_gradient_of_the_return_has_every_score_times_every_reward(mdp: Mdp) -> None:
     terms = []
@@ -64,6 +66,7 @@ def test_the_gradient_of_the_return_has_every_score_times_every_reward(mdp: Mdp)
     assert finite_gradient(mdp, mdp.rewards["fast"]) == total(mdp, terms)
 
 
+@settings(deadline=None)
 @given(mdps(**SMALL))
 def test_finite_values_are_means_over_all_trajectories(mdp: Mdp) -> None:
     mean = sum(
@@ -167,6 +170,7 @@ def test_the_reference_is_the_derivative_with_frozen_state_law_and_values(mdp: M
 # ---- laws
 
 
+@settings(deadline=None)
 @given(mdps())
 def test_values_satisfy_their_equations(mdp: Mdp) -> None:
     found = values(mdp, mdp.reward())
@@ -181,6 +185,7 @@ def test_values_satisfy_their_equations(mdp: Mdp) -> None:
     assert sum(d * x for d, x in zip(discounted_occupancy(mdp), by_state, strict=True)) == returns
 
 
+@settings(deadline=None)
 @given(mdps(mixes=True))
 def test_differential_values_satisfy_their_equations(mdp: Mdp) -> None:
     average, found = differential_values(mdp, mdp.reward())
@@ -190,6 +195,7 @@ def test_differential_values_satisfy_their_equations(mdp: Mdp) -> None:
     assert sum(d * v for d, v in zip(stationary_law(mdp), found.v, strict=True)) == 0
 
 
+@settings(deadline=None)
 @given(mdps(mixes=True))
 def test_gradients_are_linear_in_the_reward_and_each_state_sums_to_zero(mdp: Mdp) -> None:
     for gradient in (reference_gradient, discounted_gradient, finite_gradient, average_gradient):
@@ -198,6 +204,7 @@ def test_gradients_are_linear_in_the_reward_and_each_state_sums_to_zero(mdp: Mdp
         assert all(sum(row) == 0 for row in both)
 
 
+@settings(deadline=None)
 @given(mdps(mixes=True))
 def test_with_the_stationary_start_the_last_step_has_the_weight_of_the_reference(mdp: Mdp) -> None:
     still = Mdp.of(mdp.transition, mdp.policy, mdp.rewards, discount=0, horizon=3, start=stationary_law(mdp))
