@@ -20,6 +20,7 @@ from exactgrpo.claims.interrupt import lasting_interrupt
 from exactgrpo.errors import InputError, UndecidedError
 
 EXAMPLES = Path(__file__).parent / "examples"
+ABOUT = ("update", "field", "delay", "benchmark")
 MODELS = (EXAMPLES / "geometric_ageing.toml", EXAMPLES / "clipped_delay.toml")
 QUIET_SECONDS = 1.0
 LINE_SECONDS = 5.0
@@ -111,15 +112,17 @@ def run(file: Path, as_json: bool, digits: int, max_bits: int) -> None:
 @app.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--about", type=click.Choice(["update", "field", "delay"]), default="update", help="Which claims.", show_default=True)
+@click.option("--about", type=click.Choice(ABOUT), default="update", help="Which claims, or the benchmark alone.", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All bundled claims.")
+@click.option("--sample", is_flag=True, help="Draw the samples of the published benchmark again.")
 @click.option("--instances", default=20, type=click.IntRange(1, 10**6), help="Instances tried for each true claim.", show_default=True)
 @click.option("--seed", default=0, type=int, help="Seed of the instances.", show_default=True)
-def verify(files: tuple[Path, ...], as_json: bool, about: str, everything: bool, instances: int, seed: int) -> None:
-    """Verify the bundled claims about the update, the field's formulas or delayed rewards, or what FILES hold.
+def verify(files: tuple[Path, ...], as_json: bool, about: str, everything: bool, sample: bool, instances: int, seed: int) -> None:
+    """Verify the bundled claims about the update, the field's formulas or delayed rewards, the published benchmark, or what FILES hold.
 
     Without a file: every claim on fresh instances, every false one by a counterexample, and beside the update's claims two bundled
-    models of delayed rewards, one where the claims follow and one where they fail. A file of kind "update" is tried as an instance of
+    models of delayed rewards, one where the claims follow and one where they fail, and the published benchmark, each figure as printed,
+    as sampled and exactly. A file of kind "update" is tried as an instance of
     every claim about updates; one of kind "rac", a model of delayed rewards, is held against the claims about those, and against the
     verdicts that it expects; a counterexample that `exactgrpo falsify --out` wrote is computed again.
     """
@@ -127,8 +130,16 @@ def verify(files: tuple[Path, ...], as_json: bool, about: str, everything: bool,
     from exactgrpo.claims.registry import CATALOGUE
     from exactgrpo.report.claims import audit_data, audit_parts
 
-    catalogues = CATALOGUE if everything else (about,)
-    audit = Audit(instances=instances, seed=seed, catalogues=catalogues, bundled_models=MODELS if "update" in catalogues else ())
+    if sample and files:
+        raise click.UsageError("--sample goes without FILES")
+    audit = Audit(
+        instances=instances,
+        seed=seed,
+        catalogues=CATALOGUE if everything else (about,) if about != "benchmark" else (),
+        bundled_models=MODELS if everything or about == "update" else (),
+        has_benchmark=everything or sample or about in ("update", "benchmark"),
+        resamples=sample,
+    )
     with _ticker() as tick:
         audit.run(files, tick)
     if as_json:

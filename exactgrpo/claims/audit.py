@@ -13,6 +13,8 @@ from exactgrpo.rac.file import decide_data
 from exactgrpo.rac.verdict import Verdicts
 from exactgrpo.spec import loaded, problem
 from exactgrpo.spec.reading import located, parse_data, read_text
+from exactgrpo.tabular.figures import PublishedFigures, published_figures
+from exactgrpo.tabular.sampled import resample
 
 INSTANCE = "problem"
 """The only variable of claims that a file of kind "update" is an instance of."""
@@ -26,10 +28,13 @@ class Audit:
     seed: int = 0
     catalogues: tuple[str, ...] = ("update",)
     bundled_models: tuple[Path, ...] = ()
+    has_benchmark: bool = False
+    resamples: bool = False
     verdicts: list[Verdict] = field(default_factory=list)
     updates: dict[Path, list[Verdict]] = field(default_factory=dict)
     models: dict[Path, Verdicts] = field(default_factory=dict)
     replays: dict[Path, Replay] = field(default_factory=dict)
+    benchmark: PublishedFigures | None = None
     is_interrupted: bool = False
 
     def run(self, files: Iterable[Path] = (), tick: Callable[[str], None] = lambda text: None) -> None:
@@ -47,7 +52,7 @@ class Audit:
             tick(f"verifying {path}")
             self._verify(path)
         if not paths:
-            for claim in bundled(*self.catalogues).values():
+            for claim in bundled(*self.catalogues).values() if self.catalogues else ():
                 tick(f"verifying {claim.id}")
                 instances = self.instances if claim.expected else FALSIFY_INSTANCES
                 verdict = verify(claim, instances=instances, seed=self.seed)
@@ -57,6 +62,9 @@ class Audit:
             for path in self.bundled_models:
                 tick(f"verifying {path}")
                 self._verify(path)
+            if self.has_benchmark:
+                tick("sampling the published benchmark" if self.resamples else "the published benchmark")
+                self.benchmark = published_figures(resample() if self.resamples else None)
 
     def _verify(self, path: Path) -> None:
         with located(str(path)):
@@ -73,11 +81,12 @@ class Audit:
 
     @property
     def has_surprise(self) -> bool:
-        """Whether a claim, of those about a model too, has another verdict than expected, or a saved counterexample is a surprise."""
+        """Whether a claim, of those about a model too, has another verdict than expected, or what is saved is not reproduced."""
         of_claims = any(v.kind == "refuted" if v.claim.expected else v.kind in ("holds", "proved") for v in self.verdicts)
         of_updates = any(v.kind == "refuted" and v.claim.expected for verdicts in self.updates.values() for v in verdicts)
         of_models = any(not v.is_expected for verdicts in self.models.values() for v in verdicts.claims)
-        return of_claims or of_updates or of_models or any(r.is_surprise for r in self.replays.values())
+        of_benchmark = self.benchmark is not None and bool(self.benchmark.changed)
+        return of_claims or of_updates or of_models or of_benchmark or any(r.is_surprise for r in self.replays.values())
 
     @property
     def is_open(self) -> bool:

@@ -21,6 +21,7 @@ from exactgrpo.numbers.display import rational_value
 from exactgrpo.numbers.expression import RATIONAL
 from exactgrpo.numbers.real import Real
 from exactgrpo.numbers.written import number_text
+from exactgrpo.report.figures import figures_data, figures_parts
 from exactgrpo.report.rac import verdicts_data, verdicts_parts
 from exactgrpo.report.tables import plain_table
 
@@ -210,6 +211,7 @@ def audit_data(audit: Audit) -> dict[str, Any]:
         ],
         "models": [{"file": str(file), **verdicts_data(verdicts)} for file, verdicts in audit.models.items()],
         "replays": [{"file": str(file), **replay_data(replay)} for file, replay in audit.replays.items()],
+        "benchmark": None if audit.benchmark is None else figures_data(audit.benchmark),
         "ended": "interrupted" if audit.is_interrupted else "finished",
         "is_as_expected": not audit.has_surprise,
     }
@@ -227,6 +229,8 @@ def audit_parts(audit: Audit) -> list[Any]:
         parts += [Text(f"{file}: as an instance", "bold"), verdict_table(verdicts)]
     for file, of_model in audit.models.items():
         parts += [Text(f"{file}: delayed rewards", "bold"), *verdicts_parts(of_model)]
+    if audit.benchmark is not None:
+        parts += figures_parts(audit.benchmark)
     for file, replay in audit.replays.items():
         why = ": it does not satisfy the hypotheses" if replay.status == "vacuous" else ""
         parts += [Text(f"{file}: {replay.status}{why}", "bold"), Text(replay.claim.statement), brief(f"  {_of(replay)}")]
