@@ -35,6 +35,7 @@ def benchmark_data(comparison: Comparison, *, digits: int) -> dict[str, Any]:
         "reductions": _reductions_data(comparison.reductions, form),
         "bias": {name: [form.data(x) for x in found.bias] for name, found in comparison.reductions.items()},
         "limits": {name: [number(x) for x in found.by_delay] for name, found in comparison.limits.items()},
+        "is_one_over_slack": comparison.bias_of_waiting == 0,
         "best_weight": number(_best(comparison)),
         "least_bias": number(_least(comparison)),
         "break_even_delay": number(comparison.break_even),
@@ -71,11 +72,22 @@ def benchmark_parts(comparison: Comparison, *, digits: int) -> list[Any]:
         _reductions_table("reduction, slow late", names, comparison.reductions, short),
         bias,
         limits,
+        Text(_about_slack(comparison, short)),
         against,
         Text(_about_weights(comparison, short)),
         _reductions_table("reduction, fast and slow late", [f"delays {a}, {b}" for a, b in comparison.pairs], comparison.both_late, short),
         directions,
     ]
+
+
+def _about_slack(comparison: Comparison, short: Shortened) -> str:
+    left = comparison.bias_of_waiting
+    if left == 0:
+        return "a reduction is one over the slack 1 - w, at this horizon too: the gradients of both rewards sum to the target"
+    return (
+        "in the limit a reduction is one over the slack 1 - w: the gradients of both rewards sum to the target. At horizon "
+        f"{comparison.benchmark.mdp.horizon} they miss it by {short(left)}, the bias at w = 1, so the rule does not apply"
+    )
 
 
 def _about_weights(comparison: Comparison, short: Shortened) -> str:

@@ -65,6 +65,14 @@ class Comparison:
     decisions: tuple[Decision, ...]
     directions: tuple[Direction, ...]
 
+    @property
+    def bias_of_waiting(self) -> Real:
+        """The bias at weight one: what the horizon and the target leave. Where it is 0, each reduction is one over the slack, 1/|1 - w|.
+
+        That is C4 of the source: bias = slack x naive bias needs estimators whose sum of fast and slow gradients is the target.
+        """
+        return self.bias.norm([1])
+
 
 def compare(benchmark: Benchmark, *, progress: Callable[[str], None] = lambda text: None) -> Comparison:
     """The exact benchmark of an instance. InputError if its stationary law is not unique, LimitError if it would take too long.

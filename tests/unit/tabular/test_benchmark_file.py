@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from fractions import Fraction as F
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,27 @@ def test_json_of_the_published_instance_with_thirty_digits() -> None:
     assert found["limits"]["wait_for_slow"] == [None] * 3
     assert {"horizon": 50, "delay": 50, "smaller_bias": "wait_for_slow"} in found["rac_against_waiting"]
     assert len(found["both_channels_late"]["delays"]) == 6
+
+
+def test_where_the_gradients_sum_to_the_target_a_reduction_is_one_over_the_slack(tmp_path: Path) -> None:
+    one_state = {
+        "discount": 0,
+        "horizon": 3,
+        "transition": [[[1], [1]]],
+        "policy": [["1/3", "2/3"]],
+        "reward_fast": [[0, 1]],
+        "reward_slow": [[2, "1/2"]],
+    }
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(one_state), encoding="utf-8")
+    found = json.loads(run(path, "--json", "--delays", "5,20").stdout)
+    assert found["is_one_over_slack"] is True
+    for name in ("rac", "retrace_a"):
+        assert found["limits"][name] == found["reductions"][name]["by_delay"]
+    assert [x["float64"] for x in found["reductions"]["rac"]["by_delay"]] == pytest.approx([1 / (1 - exp(-d / 1000)) for d in (5, 20)])
+    assert "one over the slack 1 - w, at this horizon too" in run(path, "--delays", "5").stdout.replace("\n", " ")
+    assert json.loads(run("3x2", "--json").stdout)["is_one_over_slack"] is False
+    assert "the rule does not apply" in run("3x2").stdout.replace("\n", " ")
 
 
 def test_the_tables_say_the_same() -> None:
