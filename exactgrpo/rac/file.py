@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from exactgrpo.rac.latency import latency_law
 from exactgrpo.rac.outcomes import Model, Outcome
 from exactgrpo.rac.schema import AGE_LAWS, CHANNEL, CLIP, DELAY_LAWS, FILE, LATENCY_FILE, OUTCOME, Schema
 from exactgrpo.rac.verdict import Verdicts, decide_model
+from exactgrpo.spec.keys import check_keys
 from exactgrpo.spec.reading import located, parse_data, read_text
 
 Clip = tuple[Real | None, Real | None]
@@ -176,14 +176,4 @@ def _list(given: Any, place: str) -> list[Any]:
 
 
 def _keys(table: Mapping[str, Any], schema: Schema, place: str) -> None:
-    known = schema["properties"]
-    for key in table:
-        if key not in known:
-            near = difflib.get_close_matches(str(key)[:100], known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the keys here are {', '.join(known)}"
-            raise InputError(f"{place}.{key}".removeprefix("."), str(key), f"unknown key; {hint}")
-        if table[key] is None:
-            raise InputError(f"{place}.{key}".removeprefix("."), "null", "a value, or no such key")
-    for key in schema["required"]:
-        if key not in table:
-            raise InputError(place or "file", key, "this key is missing")
+    check_keys(table, schema["required"], schema["properties"], place)

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from exactgrpo.errors import InputError, LimitError, PromptError
+from exactgrpo.spec.keys import unknown_key
 from exactgrpo.spec.reading import Format, located, parse_data, read_text
 from exactgrpo.spec.schema import FAMILIES, Choice, Number, Prompt, Protocol, ReferenceParameter, SeedDraws, Table, Update, UpdateFile
 
@@ -133,10 +134,7 @@ def _input_error(data: dict[str, Any], path: str, value: object, message: str) -
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL)
     if unknown is not None:
         key = unknown[1]
-        known = _known_keys(data, path)
-        near = difflib.get_close_matches(key[:100], known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the keys here are {', '.join(known)}"
-        return InputError((path + key_place(key)).removeprefix("."), key, f"unknown key; {hint}")
+        return unknown_key((path + key_place(key)).removeprefix("."), key, _known_keys(data, path))
     missing = re.fullmatch(r"Object missing required field `(.*)`", message)
     if missing is not None:
         return InputError(place, missing[1], "this key is missing")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 from exactgrpo.errors import InputError, LimitError
 from exactgrpo.numbers.inputs import listed, whole
+from exactgrpo.spec.keys import check_keys
 from exactgrpo.spec.reading import located, parse_data, read_text
 from exactgrpo.tabular.mdp import Mdp, rational, short_text
 
@@ -64,7 +64,7 @@ def benchmark_of(data: Mapping[str, Any]) -> Benchmark:
     Traceback (most recent call last):
     exactgrpo.errors.InputError: states: '2': there are 1 of them in 'policy'
     """
-    _check_keys(data)
+    check_keys(data, _NEEDED, (*_NEEDED, *_MORE))
     tables = {FAST: data["reward_fast"], SLOW: data["reward_slow"]}
     try:
         mdp = Mdp.of(
@@ -130,15 +130,3 @@ def checked_time_constant(tau: Any) -> Fraction:
     if number <= 0:
         raise InputError("age_time_constant", short_text(number), "a time constant is positive")
     return number
-
-
-def _check_keys(data: Mapping[str, Any]) -> None:
-    known = (*_NEEDED, *_MORE)
-    for key in data:
-        if key not in known:
-            near = difflib.get_close_matches(str(key)[:100], known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-            raise InputError(str(key), str(key), f"unknown key; {hint}")
-    for key in _NEEDED:
-        if key not in data:
-            raise InputError("file", key, "this key is missing")
