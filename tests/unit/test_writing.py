@@ -199,7 +199,7 @@ def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
 def test_nothing_half_written_stays_behind(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
     write_json(path, {"a": 1})
-    with mock.patch("json.dump", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+    with mock.patch("pathlib.Path.replace", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         write_json(path, {"a": 2})
     assert [p.name for p in tmp_path.iterdir()] == ["data.json"]
     assert json.loads(path.read_text()) == {"a": 1}
