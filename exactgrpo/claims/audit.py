@@ -52,7 +52,7 @@ class Audit:
             tick(f"verifying {path}")
             self._verify(path)
         if not paths:
-            for claim in bundled(*self.catalogues).values() if self.catalogues else ():
+            for claim in (claim for name in self.catalogues for claim in bundled(name).values()):
                 tick(f"verifying {claim.id}")
                 instances = self.instances if claim.expected else FALSIFY_INSTANCES
                 verdict = verify(claim, instances=instances, seed=self.seed)

@@ -98,7 +98,8 @@ class Claim:
 
     def hypothesis(self, name: str) -> str:
         """The hypothesis of this name, or the only one whose name begins so; ClaimError otherwise."""
-        found = [known for known in self.hypotheses if known == name] or [x for x in self.hypotheses if name and x.startswith(str(name))]
+        begins = [known for known in self.hypotheses if isinstance(name, str) and name and known.startswith(name)]
+        found = [name] if name in begins else begins
         if len(found) != 1:
             rule = f"a hypothesis of the claim: {', '.join(self.hypotheses) or 'it has none'}"
             raise ClaimError(f"claim {self.id!r}: dropped hypothesis", name, rule)

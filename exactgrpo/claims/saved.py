@@ -33,7 +33,7 @@ def counterexample_data(claim: Claim, found: Counterexample, *, dropped: Sequenc
         "format": FORMAT,
         "kind": KIND,
         "claim": claim.id,
-        "dropped": list(dropped),
+        "dropped": [claim.hypothesis(name) for name in dropped],
         "instance": {name: _encoded(value, name) for name, value in found.instance.items()},
         "left": _side_text(found.sides.left),
         "right": _side_text(found.sides.right),

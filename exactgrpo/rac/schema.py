@@ -8,7 +8,7 @@ from exactgrpo.rac.delay_law import MAX_CELLS, MAX_DELAY
 from exactgrpo.rac.discretised import PARAMETERS
 from exactgrpo.rac.kernel import MAX_HORIZON
 from exactgrpo.rac.verdict import Kind
-from exactgrpo.spec.schema import NUMBER
+from exactgrpo.spec.schema import NUMBER, closed_object
 
 Schema = dict[str, Any]
 _WHOLE: Schema = {"type": "integer", "minimum": 0}
@@ -23,7 +23,7 @@ def _about(text: str, shape: Schema) -> Schema:
 
 
 def _table(needed: Schema, more: Schema | None = None) -> Schema:
-    return {"type": "object", "properties": {**needed, **(more or {})}, "required": list(needed), "additionalProperties": False}
+    return closed_object({**needed, **(more or {})}, optional=more or ())
 
 
 def _by_law(laws: dict[str, tuple[Schema, Schema]]) -> dict[str, Schema]:

@@ -9,15 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from exactgrpo.numbers.real import Real
-from exactgrpo.report.numbers import PRINTED, Format
+from exactgrpo.report.numbers import SHORT, Format
 from exactgrpo.report.tables import plain_table
 from exactgrpo.tabular.comparison import Comparison
 from exactgrpo.tabular.estimators import Reduction
 
 NO_BIAS = "no bias"
-SHORT = 12
-"""Characters of an exact number in a table; JSON has longer ones."""
-
 Shortened = Callable[[Real | None], str]
 
 
@@ -138,22 +135,8 @@ def _reductions_table(title: str, names: Sequence[str], found: Mapping[str, Redu
 
 
 def _shortened(digits: int) -> Shortened:
-    """A number as text: exact if that takes few characters, else its leading digits and an ellipsis."""
     form = Format(digits)
-
-    def short(x: Real | None) -> str:
-        if x is None:
-            return NO_BIAS
-        exact = x.exact()
-        return (
-            exact
-            if exact is not None and len(exact) <= SHORT
-            else form.text(x)
-            if exact is None
-            else f"{x.digits(min(digits, PRINTED))}..."
-        )
-
-    return short
+    return lambda x: NO_BIAS if x is None else form.text(x, longest=SHORT)
 
 
 def _optional(shown: Callable[[Real], Any]) -> Callable[[Real | None], Any]:

@@ -15,6 +15,8 @@ from exactgrpo.numbers.rounding import outward
 from exactgrpo.update.run import Run
 
 DIGITS = 11
+SHORT = 12
+"""Characters of an exact number in a table with many columns."""
 PRINTED = 20
 """Digits beyond this many are cut in tables; JSON has them all."""
 ZERO_BITS = 1024
@@ -63,8 +65,8 @@ class Format:
             data["lower"], data["upper"] = enclosing_decimals(x, self.digits)
         return data
 
-    def text(self, x: Real) -> str:
-        """One number in a table: exact text if short, else its leading digits and an ellipsis.
+    def text(self, x: Real, *, longest: int = 2 * PRINTED) -> str:
+        """One number in a table: exact text of at most `longest` characters, else its leading digits and an ellipsis.
 
         >>> Format().text(Real.of(2).sqrt()), Format().text(Real.of(Fraction(10**40, 3**60)))
         ('sqrt(2)', '2.3589824876e11...')
@@ -72,7 +74,7 @@ class Format:
         try:
             x = _told_from_zero(x)
             exact = self.exact(x)
-            if exact is not None and len(exact) <= 2 * PRINTED:
+            if exact is not None and len(exact) <= longest:
                 return exact
             return f"{x.digits(min(self.digits, PRINTED))}..."
         except UndecidedError:

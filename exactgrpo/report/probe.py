@@ -8,12 +8,10 @@ from typing import Any
 from rich.text import Text
 
 from exactgrpo.numbers.real import Real
-from exactgrpo.report.numbers import Format
+from exactgrpo.report.numbers import SHORT, Format
 from exactgrpo.report.tables import plain_table
 from exactgrpo.tabular.probe import STATEMENTS, ForwardInjection, Probe
 
-SHORT = 12
-"""Characters of an exact number in a table; JSON has longer ones."""
 _NUMBERS = ("weight", "dropped", "error", "variance", "squared_mean", "covariance", "average_error", "best_weight")
 
 
@@ -101,5 +99,4 @@ def _number(x: Fraction | None) -> Any:
 
 
 def _text(x: Fraction) -> str:
-    exact = str(x)
-    return exact if len(exact) <= SHORT else f"{Real(x).digits(6)}..."
+    return Format(digits=6).text(Real(x), longest=SHORT)

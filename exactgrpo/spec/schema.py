@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
@@ -35,6 +36,16 @@ class Choice(Generic[A, B]):
 
 
 NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+
+
+def closed_object(properties: Mapping[str, Any], *, optional: Collection[str] = ()) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties and no others.
+
+    >>> closed_object({"a": {}, "b": {}}, optional=["b"])["required"]
+    ['a']
+    """
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
 
 
 def _list(items: dict[str, Any]) -> dict[str, Any]:

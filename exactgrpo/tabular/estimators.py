@@ -14,7 +14,7 @@ from exactgrpo.field.ratios import truncated_ratio
 from exactgrpo.numbers.inputs import listed, whole
 from exactgrpo.numbers.real import Real
 from exactgrpo.rac.age import exponential, geometric
-from exactgrpo.tabular.file import MAX_DELAY
+from exactgrpo.tabular.inputs import delays_in_steps
 from exactgrpo.tabular.policy_bias import PolicyBias
 
 Delays = tuple[int, ...]
@@ -84,7 +84,7 @@ def weights(estimator: str, delays: Sequence[int], *, discount: Any, time_consta
     if estimator not in ESTIMATORS:
         raise InputError("estimator", estimator, f"one of {', '.join(ESTIMATORS)}")
     rule = ESTIMATORS[estimator].weight
-    return tuple(rule(delay, discount, time_constant) for delay in checked(delays, "delays"))
+    return tuple(rule(delay, discount, time_constant) for delay in delays_in_steps(delays, "delays"))
 
 
 def reductions(
@@ -164,17 +164,8 @@ def break_even_delay(bias: PolicyBias, *, time_constant: Any = 1000) -> Real | N
     return -Real.of(time_constant, "time_constant") * Real(2 * best[0] - 1).log()
 
 
-def checked(delays: Sequence[int], place: str) -> Delays:
-    """Delays in steps, 0 to 10,000."""
-    steps = tuple(whole(x, f"{place}[{i}]", least=0) for i, x in enumerate(listed(delays, place)))
-    for i, delay in enumerate(steps):
-        if delay > MAX_DELAY:
-            raise InputError(f"{place}[{i}]", delay, f"at most {MAX_DELAY} steps")
-    return steps
-
-
 def _entry(entry: Any, place: str, count: int) -> Delays:
-    delays = checked([entry] * count if isinstance(entry, int) else entry, place)
+    delays = delays_in_steps([entry] * count if isinstance(entry, int) else entry, place)
     if len(delays) != count:
         raise InputError(place, f"{len(delays)} delays", f"one delay for each of the {count} late channels")
     return delays

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
+from exactgrpo.errors import InputError
 from exactgrpo.field.inputs import sum_of
 from exactgrpo.numbers.real import Real
 from exactgrpo.tabular.estimators import ESTIMATORS, Cost, Reduction, reductions
@@ -117,6 +119,7 @@ def _point(x: tuple[Cost, Real], price: str) -> tuple[Fraction, Real]:
     return getattr(x[0], price), x[1]
 
 
+@cache
 def _exact(states: int, actions: int, instance: int) -> dict[str, Reduction]:
     benchmark = published_instance(states, actions, instance)
     mdp = benchmark.mdp
@@ -125,7 +128,8 @@ def _exact(states: int, actions: int, instance: int) -> dict[str, Reduction]:
 
 
 def _mean(reduction: Reduction) -> Real:
-    assert reduction.mean_of_ratios is not None, "every published estimator has a bias"
+    if reduction.mean_of_ratios is None:
+        raise InputError("reduction", "no bias at some delay", "every figure of the benchmark is of an estimator that has a bias")
     return reduction.mean_of_ratios
 
 

@@ -14,13 +14,13 @@ from exactgrpo.errors import InputError, LimitError
 from exactgrpo.numbers.inputs import listed, whole
 from exactgrpo.spec.keys import check_keys
 from exactgrpo.spec.reading import located, parse_data, read_text
-from exactgrpo.tabular.mdp import Mdp, rational, short_text
+from exactgrpo.tabular.inputs import delays_in_steps, rational, short_text
+from exactgrpo.tabular.mdp import Mdp
 
 FAST, SLOW = "fast", "slow"
 DELAYS = (5, 20, 50)
 TIME_CONSTANT = 1000
 MAX_DELAYS = 64
-MAX_DELAY = 10_000
 _BUNDLED = {"3x2": Path(__file__).parents[1] / "examples" / "tabular_3x2.json"}
 _NEEDED = ("discount", "horizon", "transition", "policy", "reward_fast", "reward_slow")
 _MORE = ("states", "actions", "start", "delays", "age_time_constant", "theta", "note")
@@ -111,10 +111,8 @@ def checked_delays(delays: Any, place: str = "delays") -> tuple[int, ...]:
         raise InputError(place, "an empty list", "there is at least one delay")
     if len(row) > MAX_DELAYS:
         raise LimitError(place, f"{len(row)} delays", f"at most {MAX_DELAYS} delays")
-    steps = tuple(whole(x, f"{place}[{i}]", least=0) for i, x in enumerate(row))
+    steps = delays_in_steps(row, place)
     for i, delay in enumerate(steps):
-        if delay > MAX_DELAY:
-            raise LimitError(f"{place}[{i}]", delay, f"at most {MAX_DELAY} steps")
         if delay in steps[:i]:
             raise InputError(f"{place}[{i}]", delay, "delays are different")
     return steps

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
 from typing import Any
 
 from exactgrpo.errors import InputError, LimitError
 from exactgrpo.numbers.inputs import listed, whole
-from exactgrpo.numbers.rational import exact
+from exactgrpo.tabular.inputs import MAX_BITS, check_common_denominator, rational, short_text
 
 MAX_STATES = 128
 MAX_PAIRS = 2048
 """Pairs of a state and an action."""
 MAX_CHANNELS = 16
 MAX_HORIZON = 10_000
-MAX_BITS = 16_384
-"""Of the common denominator of all masses, of that of the rewards, and of each number."""
 MAX_SOLUTION = 1 << 15
 """States times the bits of the common denominator of all masses: about the length of a stationary mass."""
 
@@ -74,7 +71,8 @@ class Mdp:
         by_state = _rows(policy, "policy", states, "states")
         masses = tuple(_pmf(row, f"policy[{s}]", actions, positive=True) for s, row in enumerate(by_state))
         first = (Fraction(1, states),) * states if start is None else _pmf(start, "start", states)
-        _check_bits("transition", [x for rows in (*laws, masses, (first,)) for row in rows for x in row], MAX_SOLUTION // states)
+        every_mass = [x for rows in (*laws, masses, (first,)) for row in rows for x in row]
+        check_common_denominator("transition", every_mass, min(MAX_SOLUTION // states, MAX_BITS))
         return cls(laws, masses, _channels(rewards, states, actions), _discount(discount), checked_horizon(horizon), first)
 
     @property
@@ -147,30 +145,8 @@ def _pmf(values: Any, place: str, count: int, *, positive: bool = False) -> Law:
     return masses
 
 
-def short_text(x: Fraction) -> str:
-    """The number as p/q, or its size where that is long.
-
-    >>> short_text(Fraction(9, 10)), short_text(1 + Fraction(1, 2**300))
-    ('9/10', 'between 1 and 2')
-    """
-    if x.numerator.bit_length() + x.denominator.bit_length() <= 160:
-        return str(x)
-    floor = x.numerator // x.denominator
-    return f"between {floor} and {floor + 1}" if floor.bit_length() < 100 else f"a number of {floor.bit_length()} bits"
-
-
 def _numbers(values: Any, place: str, count: int, what: str) -> Law:
     return tuple(rational(x, f"{place}[{i}]") for i, x in enumerate(_rows(values, place, count, what)))
-
-
-def rational(value: Any, place: str) -> Fraction:
-    """The rational number, of at most 16,384 bits."""
-    number = exact(value, place)
-    if not isinstance(number, Fraction):
-        raise InputError(place, str(value), "a rational number is needed")
-    if max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_BITS:
-        raise LimitError(place, number, f"at most {MAX_BITS} bits")
-    return number
 
 
 def _channels(rewards: Any, states: int, actions: int) -> dict[str, Table]:
@@ -186,7 +162,7 @@ def _channels(rewards: Any, states: int, actions: int) -> dict[str, Table]:
         tables[name] = tuple(
             _numbers(row, f"{place}[{s}]", actions, "actions") for s, row in enumerate(_rows(table, place, states, "states"))
         )
-    _check_bits("rewards", [x for table in tables.values() for row in table for x in row], MAX_BITS)
+    check_common_denominator("rewards", [x for table in tables.values() for row in table for x in row], MAX_BITS)
     return tables
 
 
@@ -195,11 +171,3 @@ def _discount(discount: Any) -> Fraction:
     if not 0 <= gamma < 1:
         raise InputError("discount", short_text(gamma), "0 <= discount < 1")
     return gamma
-
-
-def _check_bits(place: str, numbers: list[Fraction], most: int) -> None:
-    common, limit = 1, min(most, MAX_BITS)
-    for x in numbers:
-        common = lcm(common, x.denominator)
-        if common.bit_length() > limit:
-            raise LimitError(place, f"a common denominator of over {limit} bits", "fewer different denominators, or shorter ones")

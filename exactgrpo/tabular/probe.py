@@ -14,7 +14,7 @@ from exactgrpo.errors import InputError, LimitError
 from exactgrpo.numbers.inputs import exact_list, listed, whole
 from exactgrpo.spec.log_file import log_double, log_rows
 from exactgrpo.spec.reading import located
-from exactgrpo.tabular.mdp import MAX_BITS, rational, short_text
+from exactgrpo.tabular.inputs import check_common_denominator, rational, short_text
 
 MAX_ROWS = 1_000_000
 MAX_REWARD = 10**300
@@ -85,11 +85,7 @@ class Rewards:
         greatest = max(abs(x) for group in kept for pair in group for x in pair)
         if greatest > MAX_REWARD:
             raise LimitError("rewards", short_text(greatest), "at most 10^300 in absolute value")
-        common = 1
-        for denominator in {x.denominator for group in kept for pair in group for x in pair}:
-            common = lcm(common, denominator)
-            if common.bit_length() > MAX_BITS:
-                raise LimitError("rewards", f"a common denominator of over {MAX_BITS} bits", "fewer different denominators")
+        check_common_denominator("rewards", (x for group in kept for pair in group for x in pair))
         return cls(kept, rows, missing_fast, missing_slow)
 
     @property
